@@ -1,0 +1,1 @@
+"""The commands of `scripts/agents`, one file each."""

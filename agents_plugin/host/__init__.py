@@ -1,0 +1,1 @@
+"""What the machine knows: processes, agents' own records, the runtime directory, the clock."""
