@@ -1,0 +1,70 @@
+"""Fixtures: every test gets its own tmux server, home and temporary directory; tmux is never mocked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import Client, Server, TmuxBinary, available_tmux, wait_for
+
+__all__ = ["Client", "Server", "wait_for"]
+
+_BINARIES = available_tmux()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--every-tmux`: every test that uses tmux runs on every version, not only those marked `versions`."""
+    parser.addoption("--every-tmux", action="store_true", help="run all tmux tests on all tmux versions found")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name our marks, so that `--strict-markers` knows them."""
+    config.addinivalue_line("markers", "versions: run on every tmux version that can be had, not only the system's")
+
+
+def pytest_report_header() -> str:
+    """Say what is tested against."""
+    return "tmux: " + (", ".join(f"{b.version} ({b.path})" for b in _BINARIES) or "none")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run on the system's tmux; on all versions when the test is marked `versions`."""
+    if "tmux_bin" not in metafunc.fixturenames:
+        return
+    every = metafunc.config.getoption("--every-tmux") or metafunc.definition.get_closest_marker("versions")
+    chosen = _BINARIES if every else _BINARIES[:1]
+    metafunc.parametrize("tmux_bin", chosen, ids=[f"tmux{b.version}" for b in chosen], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def tmux_bin(request: pytest.FixtureRequest) -> TmuxBinary:
+    """The tmux this test runs on."""
+    binary: TmuxBinary = request.param
+    return binary
+
+
+@pytest.fixture
+def bare_server(tmux_bin: TmuxBinary, tmp_path: Path) -> Iterator[Server]:
+    """A private server that is not started yet: change `env` or `config`, then call `start()`."""
+    server = Server(tmux_bin, tmp_path)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def server(bare_server: Server) -> Server:
+    """A running private server with one 80x24 session `main`, whose pane runs `cat`."""
+    bare_server.start()
+    return bare_server
+
+
+@pytest.fixture
+def attach() -> Callable[..., Client]:
+    """`attach(server, cols=80, rows=24, session="main")`: a real client on a pseudo-terminal."""
+
+    def make(server: Server, cols: int = 80, rows: int = 24, session: str = "main") -> Client:
+        return server.attach(session, cols, rows)
+
+    return make
