@@ -1,0 +1,193 @@
+"""Manifest files: reads YAML, names file, line and key of what is wrong, keeps the catalog in force."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents_plugin.core.manifest import Manifest, ManifestError, build
+
+#: The manifests that come with the plugin.
+BUNDLED = Path(__file__).resolve().parent.parent / "manifests"
+MAX_BYTES = 512 * 1024
+
+
+class ManifestFileError(Exception):
+    """A file that cannot be used: `str()` is `file:line: key: what is wrong`, line counted from 1."""
+
+    def __init__(self, file: str, line: int, key: str, message: str) -> None:
+        self.file, self.line, self.key, self.message = file, line, key, message
+        super().__init__(f"{file}:{line}: {key}: {message}" if key else f"{file}:{line}: {message}")
+
+
+def load(path: Path) -> Manifest:
+    """One manifest from a YAML file. Raises `ManifestFileError`."""
+    return parse(_read(path), str(path))
+
+
+def parse(text: str, origin: str) -> Manifest:
+    """One manifest from YAML text. Raises `ManifestFileError`; `origin` is the file name used in messages."""
+    import yaml
+
+    try:
+        data = yaml.load(text, _loader())
+        return build(data, origin)
+    except ManifestError as error:
+        raise ManifestFileError(origin, _line(text, error.path), error.key, error.message) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ManifestFileError(origin, mark.line + 1 if mark else 1, "", error.problem or "not YAML") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ManifestFileError(origin, 1, "", str(error).splitlines()[0]) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ManifestFileError(str(path), 1, "", error.strerror or str(error)) from None
+    if len(data) > MAX_BYTES:
+        raise ManifestFileError(str(path), 1, "", f"larger than {MAX_BYTES // 1024} KiB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ManifestFileError(str(path), data[: error.start].count(b"\n") + 1, "", "not UTF-8") from None
+
+
+_LOADER: Any = None
+
+
+def _loader() -> Any:
+    """The fast safe loader (libyaml when it is there) that refuses a key given twice."""
+    global _LOADER
+    if _LOADER is None:
+        import yaml
+
+        base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+        class Loader(base):  # type: ignore[misc]
+            def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+                mapping = super().construct_mapping(node, deep=deep)
+                if len(mapping) != len(node.value):
+                    seen = set()
+                    for key, _ in node.value:
+                        if key.value in seen:
+                            raise yaml.constructor.ConstructorError(
+                                None, None, f"key {key.value} is given twice", key.start_mark
+                            )
+                        seen.add(key.value)
+                return mapping
+
+        _LOADER = Loader
+    return _LOADER
+
+
+def _line(text: str, path: Sequence[str | int]) -> int:
+    """The line (from 1) of a key in YAML text; as deep as the path can be followed."""
+    import yaml
+
+    node = yaml.compose(text, yaml.SafeLoader)
+    line = 0
+    for step in path:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((key, value) for key, value in node.value if key.value == str(step)), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line
+        else:
+            break
+    return line + 1
+
+
+@dataclass(frozen=True)
+class _File:
+    stamp: tuple[int, int, int]  # mtime in ns, size, inode
+    manifest: Manifest | None
+    problem: str
+
+
+class Catalog:
+    """The manifests in force. A later directory replaces ids of an earlier one and adds new ones.
+
+    `refresh()` costs one directory listing and a `stat` per file while nothing changed; changed files alone are read.
+    """
+
+    def __init__(self, directories: Sequence[Path | str] = (BUNDLED,)) -> None:
+        self.directories = [Path(directory) for directory in directories]
+        self.problems: list[str] = []
+        self._files: dict[str, _File] = {}
+        self._manifests: dict[str, Manifest] = {}
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """Reads what changed. True when the set of manifests or problems is not the same as before."""
+        files = {path: self._file(path, stamp) for path, stamp in self._listing()}
+        if files.keys() == self._files.keys() and all(files[path] is self._files[path] for path in files):
+            return False
+        self._files = files
+        self._manifests = {file.manifest.id: file.manifest for file in files.values() if file.manifest}
+        self.problems = [file.problem for file in files.values() if file.problem]
+        return True
+
+    def _listing(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
+        for directory in self.directories:
+            try:
+                with os.scandir(directory) as entries:
+                    found = sorted((entry.path, entry) for entry in entries if entry.name.endswith((".yaml", ".yml")))
+            except OSError:
+                continue
+            for path, entry in found:
+                try:
+                    facts = entry.stat()
+                except OSError:
+                    yield path, (0, 0, 0)
+                    continue
+                yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+
+    def _file(self, path: str, stamp: tuple[int, int, int]) -> _File:
+        known = self._files.get(path)
+        if known and known.stamp == stamp:
+            return known
+        try:
+            return _File(stamp, load(Path(path)), "")
+        except ManifestFileError as error:
+            return _File(stamp, None, str(error))
+
+    def __iter__(self) -> Iterator[Manifest]:
+        return iter(self._manifests.values())
+
+    def __len__(self) -> int:
+        return len(self._manifests)
+
+    def get(self, ident: str) -> Manifest | None:
+        """The manifest with this id."""
+        return self._manifests.get(ident)
+
+    def find(self, name: str) -> Manifest | None:
+        """The manifest meant by a name people write: an id, an alias or a binary, each also with a version suffix."""
+        plain = name.strip().lower()
+        tries = [plain]
+        while "-" in tries[-1] and tries[-1].rsplit("-", 1)[1][:1].isdigit():
+            tries.append(tries[-1].rsplit("-", 1)[0])
+        for wanted in tries:
+            if wanted in self._manifests:
+                return self._manifests[wanted]
+            for manifest in self:
+                if wanted in manifest.aliases or wanted in manifest.identity.names:
+                    return manifest
+        return None
+
+
+def user_directory(environment: dict[str, str] | None = None) -> Path:
+    """Where user manifests live unless `@agents-manifests` says otherwise (XDG)."""
+    env = os.environ if environment is None else environment
+    base = Path(env.get("XDG_CONFIG_HOME", ""))
+    root = base if base.is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
+    return root / "agents.tmux" / "manifests"
