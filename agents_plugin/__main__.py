@@ -1,0 +1,56 @@
+"""`python -m agents_plugin COMMAND …`: one module of `commands/` per command, only the asked one is loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+_COMMANDS = Path(__file__).resolve().parent / "commands"
+
+
+def names() -> list[str]:
+    """The commands there are, by their file names."""
+    return sorted(file.stem for file in _COMMANDS.glob("*.py") if not file.stem.startswith("_"))
+
+
+def command(name: str) -> ModuleType:
+    """The module of a command: `NAME`, `HELP`, `configure(parser)`, `run(args) -> int`."""
+    return import_module(f"agents_plugin.commands.{name.replace('-', '_')}")
+
+
+def usage() -> str:
+    """What there is to ask for, one line each."""
+    lines = ["usage: agents COMMAND [options]", ""]
+    for name in names():
+        module = command(name)
+        lines.append(f"  {module.NAME:12} {module.HELP}")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs one command. Exit codes: 0 fine, 1 it failed, 2 it was asked wrongly."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name.replace("-", "_") not in names():
+        print(f"agents: there is no command {name}; `agents help` lists them", file=sys.stderr)
+        return 2
+    from argparse import ArgumentParser
+
+    module = command(name)
+    parser = ArgumentParser(prog=f"agents {module.NAME}", description=module.HELP)
+    module.configure(parser)
+    try:
+        return int(module.run(parser.parse_args(rest)))
+    except BrokenPipeError:
+        # The reader (head, a pager) has seen enough; the flush at exit must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
