@@ -105,6 +105,7 @@ class Identity:
     headless: bool = False  # `claude -p`, `codex exec` …: not an interactive agent
     command: str = ""
     remote: str | None = None  # ssh, docker, nested tmux …: out of scope without a registration
+    groups: frozenset[int] = frozenset()  # process groups that are the agent when they own the terminal; empty: not known
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ class PaneRow:
     session_name: str = ""
     window_name: str = ""
     options: dict[str, str] = field(default_factory=dict)  # @agent_* as read, absent ones left out
+    window_summary: str = ""  # the rollups as published: one that is wrong is made anew
+    window_attention: str = ""
+    session_summary: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,3 +166,4 @@ class Snapshot:
     environment: dict[str, str]  # our hidden AGENTS_* book-keeping
     settings: dict[str, str]  # @agents-* as the user set them
     globals: dict[str, str] = field(default_factory=dict)  # @agents_status, @agents_queue, @agents_summary as published
+    unreadable: tuple[str, ...] = ()  # panes that are there but whose row did not parse: their states stay

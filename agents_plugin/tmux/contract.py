@@ -1,0 +1,67 @@
+"""Names of the contract: options, aliases, hidden environment; and the formats that read them."""
+
+from __future__ import annotations
+
+#: Pane options, ours and those others write; all are read in every listing.
+PANE_OPTIONS = (
+    "@agent_name",
+    "@agent_state",
+    "@agent_detail",
+    "@agent_attention",
+    "@agent_since",
+    "@agent_turn_at",
+    "@agent_source",
+    "@agent_evidence_at",
+    "@agent_status_text",
+    "@agent_pid",
+    "@agent_session_id",
+    "@agent_subagents",
+    "@agent_notified_at",
+    "@agent_context_pct",
+    "@agent_tokens",
+    "@agent_model",
+    "@agent_display_name",
+    "@agent_hint",
+    "@agent_ignore",
+    "@agent_mute_until",
+)
+#: The options a pane loses when it is no agent's any more: those others write stay.
+OWN_PANE_OPTIONS = PANE_OPTIONS[: PANE_OPTIONS.index("@agent_display_name")]
+
+WINDOW_SUMMARY = "@agent_summary"
+WINDOW_ATTENTION = "@agent_attention_count"
+SESSION_SUMMARY = "@agent_session_summary"
+SUMMARY = "@agents_summary"
+STATUS = "@agents_status"
+QUEUE = "@agents_queue"
+GLOBAL_OPTIONS = (SUMMARY, STATUS, QUEUE)
+
+#: Index in arrays of tmux (hooks, command-alias) that is ours: high enough to be nobody else's.
+INDEX = 4710
+ROLLUP_ALIAS = "agents-rollup"
+
+
+def version_variable(pane_id: str) -> str:
+    """Hidden variable with the token of the last accepted write of a pane's tuple."""
+    return f"AGENTS_{pane_id[1:]}_V"
+
+
+def claim_variable(pane_id: str) -> str:
+    """Hidden variable with a pane's newest claim."""
+    return f"AGENTS_{pane_id[1:]}_CLAIM"
+
+
+def published_variable(pane_id: str) -> str:
+    """Hidden variable with the state we published last."""
+    return f"AGENTS_{pane_id[1:]}_PUB"
+
+
+def quote(text: str) -> str:
+    """One word of tmux's command language that means exactly `text`, in scripts and in `{ }` blocks.
+
+    Single quotes keep everything but themselves; a line break inside them would still end the line of a script on some
+    versions, so line breaks are refused: ValueError. Text of others is cleaned before it comes here.
+    """
+    if "\n" in text or "\r" in text or "\0" in text:
+        raise ValueError("a line break or NUL cannot be quoted")
+    return "'" + text.replace("'", "'\\''") + "'"

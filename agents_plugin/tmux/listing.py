@@ -1,0 +1,206 @@
+"""One tmux process -> one Snapshot: settings, clients, hidden book-keeping and every pane."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+from agents_plugin.core.evidence import ClientRow, PaneRow, Snapshot
+from agents_plugin.settings import OPTIONS
+from agents_plugin.tmux.contract import GLOBAL_OPTIONS, PANE_OPTIONS, SESSION_SUMMARY, WINDOW_ATTENTION, WINDOW_SUMMARY
+from agents_plugin.tmux.runner import Runner, TmuxError, is_pane_id
+
+# Numbers and ids only: they hold no separator. A printable one, because some clients turn TAB and 0x1f into `_`.
+_PANE_FACTS = (
+    "pane_id",
+    "pane_pid",
+    "pane_tty",
+    "session_id",
+    "window_id",
+    "window_index",
+    "pane_index",
+    "pane_active",
+    "pane_dead",
+    "pane_width",
+    "pane_height",
+    "cursor_x",
+    "cursor_y",
+    "cursor_flag",
+    "alternate_on",
+    "scroll_position",
+    "pane_in_mode",
+    "window_activity",
+    "pane_pb_state",
+)
+_PANE_TEXTS = (
+    *PANE_OPTIONS,
+    WINDOW_SUMMARY,
+    WINDOW_ATTENTION,
+    SESSION_SUMMARY,
+    "pane_current_command",
+    "pane_title",
+    "pane_current_path",
+    "session_name",
+    "window_name",
+)
+_CLIENT_FACTS = ("session_id", "pane_id", "client_activity", "client_created", "client_control_mode")
+_CLIENT_TEXTS = ("client_name",)
+_SERVER_FACTS = ("pid", "start_time", "version")
+_SETTINGS = tuple(option.name for option in OPTIONS)
+_SERVER_TEXTS = (*_SETTINGS, *GLOBAL_OPTIONS)
+
+
+class ListingError(TmuxError):
+    """tmux answered with something that is no listing. Not the same as a server without panes."""
+
+
+def observe(runner: Runner) -> Snapshot:
+    """Observe a server in one process. Raises ListingError and what the runner raises.
+
+    A pane in a linked window or a grouped session is listed once. A row that does not parse hides no other pane; its
+    pane id is in `unreadable`.
+    """
+    nonce = secrets.token_hex(4)
+    answer = runner.check(
+        "display-message",
+        "-p",
+        _format(nonce, "S", _SERVER_FACTS, _SERVER_TEXTS),
+        ";",
+        "list-clients",
+        "-F",
+        _format(nonce, "C", _CLIENT_FACTS, _CLIENT_TEXTS),
+        ";",
+        "list-panes",
+        "-a",
+        "-F",
+        _format(nonce, "P", _PANE_FACTS, _PANE_TEXTS),
+        ";",
+        "display-message",
+        "-p",
+        f"<{nonce}E",
+        ";",
+        "show-environment",
+        "-gh",
+    )
+    return parse(answer, nonce)
+
+
+def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -> str:
+    """A row: `<nonceP`, the facts between bars, then every text after a mark nobody can guess."""
+    head = "|".join(f"#{{{name}}}" for name in facts)
+    return f"<{nonce}{kind}|{head}" + "".join(f"<{nonce}:#{{{name}}}" for name in texts)
+
+
+def parse(answer: str, nonce: str) -> Snapshot:
+    """A Snapshot from what `observe` asked for. Raises ListingError when the frame of the answer is not there."""
+    body, end, environment = answer.partition(f"<{nonce}E\n")
+    server: tuple[list[str], list[str]] | None = None
+    clients: list[ClientRow] = []
+    panes: dict[str, PaneRow] = {}
+    unreadable: list[str] = []
+    rows = _rows(body, nonce)
+    for kind, facts, texts in rows:
+        if kind == "S" and len(facts) == len(_SERVER_FACTS) and len(texts) == len(_SERVER_TEXTS):
+            server = facts, texts
+        elif kind == "C":
+            client = _client(facts, texts)
+            if client:
+                clients.append(client)
+        elif kind == "P":
+            pane = _pane(facts, texts)
+            if pane:
+                panes.setdefault(pane.pane_id, pane)
+            elif facts and is_pane_id(facts[0]):
+                unreadable.append(facts[0])
+    if server is None or not end:
+        raise ListingError(f"an answer of {len(answer)} characters without its frame")
+    if not panes and any(kind == "P" for kind, _, _ in rows):
+        raise ListingError("no row of the listing could be read")
+    (pid, started, version), values = server
+    named = dict(zip(_SERVER_TEXTS, values, strict=True))
+    return Snapshot(
+        panes=tuple(panes.values()),
+        clients=tuple(clients),
+        server_pid=_number(pid),
+        server_started=_number(started),
+        version=version,
+        environment=_environment(environment),
+        settings={name: named[name] for name in _SETTINGS if named[name]},
+        globals={name: named[name] for name in GLOBAL_OPTIONS if named[name]},
+        unreadable=tuple(pane for pane in unreadable if pane not in panes),
+    )
+
+
+def _rows(body: str, nonce: str) -> list[tuple[str, list[str], list[str]]]:
+    """Kind, facts and texts of each row. A line break inside a text is part of it: only the nonce begins a row."""
+    rows: list[tuple[str, list[str], list[str]]] = []
+    for row in body.split(f"<{nonce}"):
+        if row.startswith(":"):
+            rows[-1][2].append(row[1:])
+        elif row:
+            kind, _, facts = row.partition("|")
+            rows.append((kind, facts.split("|"), []))
+    for _, _, texts in rows:
+        if texts:
+            texts[-1] = texts[-1].removesuffix("\n")
+    return rows
+
+
+def _pane(facts: list[str], texts: list[str]) -> PaneRow | None:
+    if len(facts) != len(_PANE_FACTS) or len(texts) != len(_PANE_TEXTS) or not is_pane_id(facts[0]):
+        return None
+    fact = dict(zip(_PANE_FACTS, facts, strict=True))
+    text = dict(zip(_PANE_TEXTS, texts, strict=True))
+    return PaneRow(
+        pane_id=fact["pane_id"],
+        pane_pid=_number(fact["pane_pid"]),
+        tty=fact["pane_tty"],
+        session_id=fact["session_id"],
+        window_id=fact["window_id"],
+        window_index=_number(fact["window_index"]),
+        pane_index=_number(fact["pane_index"]),
+        active=fact["pane_active"] == "1",
+        dead=fact["pane_dead"] == "1",
+        width=_number(fact["pane_width"]),
+        height=_number(fact["pane_height"]),
+        cursor_x=_number(fact["cursor_x"]),
+        cursor_y=_number(fact["cursor_y"]),
+        cursor_shown=fact["cursor_flag"] == "1",
+        alternate=fact["alternate_on"] == "1",
+        scroll_position=_number(fact["scroll_position"]),
+        in_mode=fact["pane_in_mode"] not in ("", "0"),
+        window_activity=_number(fact["window_activity"]),
+        progress=fact["pane_pb_state"],
+        command=text["pane_current_command"],
+        title=text["pane_title"],
+        path=text["pane_current_path"],
+        session_name=text["session_name"],
+        window_name=text["window_name"],
+        options={name: text[name] for name in PANE_OPTIONS if text[name]},
+        window_summary=text[WINDOW_SUMMARY],
+        window_attention=text[WINDOW_ATTENTION],
+        session_summary=text[SESSION_SUMMARY],
+    )
+
+
+def _client(facts: list[str], texts: list[str]) -> ClientRow | None:
+    if len(facts) != len(_CLIENT_FACTS) or len(texts) != len(_CLIENT_TEXTS):
+        return None
+    session, pane, activity, created, control = facts
+    return ClientRow(
+        name=texts[0],
+        session_id=session,
+        pane_id=pane,
+        activity=_number(activity),
+        created=_number(created),
+        control=control == "1",
+    )
+
+
+def _environment(lines: str) -> dict[str, str]:
+    found = (line.partition("=") for line in lines.splitlines() if line.startswith("AGENTS_"))
+    return {name: value for name, equals, value in found if equals}
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
