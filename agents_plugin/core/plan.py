@@ -1,0 +1,224 @@
+"""From a decision to the one transaction that publishes it: only what a person can see, never a write for nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agents_plugin.core.attention import Mark
+from agents_plugin.core.evidence import Claim, Identity, Verdict
+from agents_plugin.core.fold import Decision
+from agents_plugin.core.report import foreign, parse_report, serialise_claim
+from agents_plugin.core.states import Source, State
+from agents_plugin.core.text import clean, neutralise, strip_controls, width
+
+#: Every pane option we publish; all of them go when the stamps are removed.
+PUBLISHED = (
+    "@agent_name",
+    "@agent_state",
+    "@agent_detail",
+    "@agent_attention",
+    "@agent_since",
+    "@agent_turn_at",
+    "@agent_source",
+    "@agent_evidence_at",
+    "@agent_status_text",
+    "@agent_pid",
+    "@agent_session_id",
+    "@agent_subagents",
+    "@agent_notified_at",
+    "@agent_context_pct",
+    "@agent_tokens",
+    "@agent_model",
+)
+#: Written only together with something visible: a time that moves on its own would redraw every client in every pass.
+_EXPLAINING = ("@agent_since", "@agent_source", "@agent_evidence_at")
+TEXT_CELLS = 32
+
+
+@dataclass(frozen=True)
+class Published:
+    """What tmux holds of a pane: `options` (`@agent_*`, raw), and our hidden book-keeping (empty: absent)."""
+
+    pane_id: str
+    options: Mapping[str, str]
+    version: str = ""
+    claim: str = ""
+    state: str = ""  # AGENTS_<n>_PUB: the token we published last
+
+    @classmethod
+    def of(cls, pane_id: str, options: Mapping[str, str], environment: Mapping[str, str]) -> Published:
+        """From a listed pane and the server's hidden environment."""
+        version, claim, state = (environment.get(hidden(pane_id, key), "") for key in ("V", "CLAIM", "PUB"))
+        return cls(pane_id, options, version, claim, state)
+
+    @property
+    def raw_state(self) -> str:
+        return self.options.get("@agent_state", "")
+
+    @property
+    def foreign(self) -> bool:
+        """Whether somebody else wrote `@agent_state` since we did."""
+        return foreign(self.raw_state, self.state)
+
+    @property
+    def marked(self) -> bool:
+        return bool(self.options.get("@agent_attention"))
+
+    @property
+    def ours(self) -> bool:
+        """Whether this pane carries stamps that are ours to remove, or a report that has ended."""
+        return bool(self.version or self.state or parse_report(self.raw_state, 0))
+
+    def verdict(self, identity: Identity | None = None) -> Verdict | None:
+        """The verdict that is published; None without one, or when it is of another agent or another process of it."""
+        since, pid = _number(self.options.get("@agent_since")), _number(self.options.get("@agent_pid"))
+        if since is None or self.state not in _TOKENS:
+            return None
+        if identity and self.options.get("@agent_name") not in (None, identity.agent):
+            return None
+        if identity and identity.pid is not None and pid is not None and pid != identity.pid:
+            return None
+        source = self.options.get("@agent_source", "")
+        return Verdict(
+            State(self.state),
+            self.options.get("@agent_detail") or None,
+            Source(source) if source in _SOURCES else Source.PROCESS,
+            _number(self.options.get("@agent_evidence_at")) or since,
+            since,
+            "as published",
+            self.options.get("@agent_status_text", ""),
+            _number(self.options.get("@agent_turn_at")),
+        )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is published beside the verdict. `extra` are further options (telemetry), None to remove one."""
+
+    name: str
+    pid: int | None = None
+    session_id: str | None = None
+    subagents: int = 0
+    extra: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PaneChange:
+    """One transaction on one pane. It holds only while `AGENTS_<n>_V` is `version` and `@agent_state` is `state` (raw).
+
+    Values are plain text: quoting for tmux is the writer's. False when there is nothing to write.
+    """
+
+    pane_id: str
+    version: str
+    state: str
+    options: tuple[tuple[str, str], ...] = ()
+    unset: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    unset_environment: tuple[str, ...] = ()
+
+    @property
+    def visible(self) -> bool:
+        """Whether a person can see it (and tmux redraws)."""
+        return bool(self.options or self.unset)
+
+    def __bool__(self) -> bool:
+        return self.visible or bool(self.environment or self.unset_environment)
+
+
+def hidden(pane_id: str, key: str) -> str:
+    """The hidden environment name of a pane's book-keeping: `AGENTS_<n>_<key>`."""
+    return f"AGENTS_{pane_id.removeprefix('%')}_{key}"
+
+
+def plan(published: Published, decision: Decision, mark: Mark, labels: Labels, token: str) -> PaneChange:
+    """What to write so that tmux says what was decided. `token` is the new version, `<epoch ms>.<writer pid>`."""
+    if decision.verdict is None:
+        return _removal(published, token)
+    verdict, options = decision.verdict, published.options
+    wanted = _wanted(verdict, labels, options.get("@agent_name"))
+    text = _text(verdict, published)
+    if text is not None:
+        wanted["@agent_status_text"] = text or None
+    if mark is not Mark.KEEP:
+        wanted["@agent_attention"] = "1" if mark is Mark.RAISE else None
+    changed = {name for name, value in wanted.items() if (options.get(name) or None) != value}
+    unexplained = any(name not in options for name in _EXPLAINING)
+    if not unexplained and changed <= set(_EXPLAINING):
+        changed = set()
+    claim = _kept(decision.claim, published)
+    visible = bool(changed) or published.state != verdict.state
+    environment: dict[str, str] = {}
+    if visible or claim != published.claim:
+        environment[hidden(published.pane_id, "V")] = token
+        environment[hidden(published.pane_id, "PUB")] = verdict.state.value
+        if claim:
+            environment[hidden(published.pane_id, "CLAIM")] = claim
+    gone = (hidden(published.pane_id, "CLAIM"),) if published.claim and not claim else ()
+    return PaneChange(
+        published.pane_id,
+        published.version,
+        published.raw_state,
+        tuple((name, value) for name, value in wanted.items() if name in changed and value is not None),
+        tuple(name for name, value in wanted.items() if name in changed and value is None),
+        tuple(environment.items()),
+        gone,
+    )
+
+
+def _wanted(verdict: Verdict, labels: Labels, name: str | None) -> dict[str, str | None]:
+    return {
+        "@agent_name": labels.name or name or "agent",
+        "@agent_state": verdict.state.value,
+        "@agent_detail": verdict.detail,
+        "@agent_since": str(verdict.since_ms),
+        "@agent_turn_at": str(verdict.turn_at_ms) if verdict.turn_at_ms else None,
+        "@agent_source": verdict.source.value,
+        "@agent_evidence_at": str(verdict.evidence_at_ms),
+        "@agent_pid": str(labels.pid) if labels.pid is not None else None,
+        "@agent_session_id": labels.session_id,
+        "@agent_subagents": str(labels.subagents) if labels.subagents > 0 else None,
+        **labels.extra,
+    }
+
+
+def _text(verdict: Verdict, published: Published) -> str | None:
+    """The status text to publish; None to leave what is there, which may be a program's own."""
+    there = published.options.get("@agent_status_text", "")
+    if verdict.text and verdict.text != there:
+        return clean(verdict.text, TEXT_CELLS)
+    if verdict.source is Source.REPORT or verdict.text:
+        return None if fit(there) else clean(there, TEXT_CELLS)
+    moved = (published.state, published.options.get("@agent_detail")) != (verdict.state, verdict.detail)
+    return "" if moved else None
+
+
+def fit(text: str) -> bool:
+    """Whether a text can be shown as it is. (Cleaning a cleaned text again would double its `#` again.)"""
+    bare = text.replace("##", "")
+    return width(text) <= TEXT_CELLS and strip_controls(text) == text and neutralise(bare) == bare
+
+
+def _kept(claim: Claim | None, published: Published) -> str:
+    """The claim to store. A record is read anew in every pass, so it never replaces what only we remember."""
+    if claim is None:
+        return ""
+    return published.claim if claim.source is Source.RECORD else serialise_claim(claim)
+
+
+def _removal(published: Published, token: str) -> PaneChange:
+    names = PUBLISHED if published.ours else ()
+    unset = tuple(name for name in names if name in published.options)
+    stale = {"CLAIM": published.claim, "PUB": published.state}
+    gone = tuple(hidden(published.pane_id, key) for key, value in stale.items() if value)
+    environment = ((hidden(published.pane_id, "V"), token),) if unset or gone else ()
+    return PaneChange(published.pane_id, published.version, published.raw_state, (), unset, environment, gone)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 16 else None
+
+
+_TOKENS = frozenset(state.value for state in State)
+_SOURCES = frozenset(source.value for source in Source)
