@@ -1,0 +1,165 @@
+"""The reading side of the hook spool: `scripts/agent-hook` writes a file per event, monitors take those of their panes.
+
+A file is `agents.tmux 1`, `key=value` lines, an empty line, the payload, and a last line that says it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents_plugin.host import processes
+from agents_plugin.host.runtime import state_dir
+
+EXPIRY_MS = 10 * 60 * 1000
+PAYLOAD_BYTES = 1024 * 1024
+MAGIC = b"agents.tmux 1\n"
+END = b"\n--agents.tmux end--\n"
+_MAX_FILE = PAYLOAD_BYTES + 64 * 1024
+_MAX_FILES = 2000
+#: Beyond this the file's time and the recorded one tell different stories: a clock was set, or the file was copied.
+_DRIFT_MS = 2000
+_FUTURE_MS = 24 * 60 * 60 * 1000  # a clock set back by an hour loses no event
+_HEADER_BYTES = 32 * 1024
+
+
+@dataclass(frozen=True)
+class Event:
+    """One hook event. `ancestors` are (pid, start or None), nearest first; `at_ms` is wall time.
+
+    `variables` holds what the hook saw of TMUX, TMUX_PANE, CLAUDE_PID … under their own names. None of it is proof.
+    """
+
+    path: Path
+    agent: str
+    event: str
+    at_ms: int
+    ancestors: tuple[tuple[int, float | None], ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    payload: str = ""
+    truncated: bool = False
+
+
+def spool_dir(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The user's spool, whether it exists or not; None without a HOME."""
+    state = state_dir(environ)
+    return state / "spool" if state else None
+
+
+class Spool:
+    """Reads the spool over and over: a pass without new files costs one directory listing."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self.directory = directory
+        self._events: dict[str, Event] = {}
+        self._unfinished: dict[str, tuple[int, int]] = {}
+
+    def pending(self, now_ms: int) -> list[Event]:
+        """Finished events nobody took yet, oldest first. Files older than 10 minutes are removed on the way.
+
+        An unfinished file is left alone until it expires; what is not a plain file of ours is never opened.
+        """
+        names: set[str] = set()
+        for entry in self._entries():
+            try:
+                facts = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid():
+                continue
+            age = now_ms - facts.st_mtime_ns // 1_000_000
+            if age > EXPIRY_MS or age < -_FUTURE_MS or facts.st_size > _MAX_FILE:
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink(missing_ok=True)
+                continue
+            names.add(entry.name)
+            version = (facts.st_mtime_ns, facts.st_size)
+            if entry.name in self._events or self._unfinished.get(entry.name) == version:
+                continue
+            event = read(Path(entry.path))
+            if event is None:
+                self._unfinished[entry.name] = version
+            else:
+                self._events[entry.name] = event
+        self._events = {name: event for name, event in self._events.items() if name in names}
+        self._unfinished = {name: version for name, version in self._unfinished.items() if name in names}
+        return sorted(self._events.values(), key=lambda event: (event.at_ms, event.path.name))
+
+    def take(self, event: Event) -> bool:
+        """Remove an event; true for the one taker who got it."""
+        self._events.pop(event.path.name, None)
+        try:
+            event.path.unlink()
+        except OSError:
+            return False
+        return True
+
+    def _entries(self) -> list[os.DirEntry[str]]:
+        if self.directory is None:
+            return []
+        try:
+            facts = self.directory.lstat()
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid():
+                return []
+            with os.scandir(self.directory) as found:
+                return [
+                    entry for entry, _ in zip(found, range(_MAX_FILES), strict=False) if not entry.name.startswith(".")
+                ]
+        except OSError:
+            return []
+
+
+def read(path: Path) -> Event | None:
+    """One spool file; None when it is unfinished, not ours to understand, or gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as stream:
+            written_ms = os.fstat(descriptor).st_mtime_ns // 1_000_000
+            raw = stream.read(_MAX_FILE)
+    except OSError:
+        return None
+    if not raw.startswith(MAGIC) or not raw.endswith(END):
+        return None
+    head, blank, body = raw[len(MAGIC) : -len(END)].partition(b"\n\n")
+    if not blank or len(head) > _HEADER_BYTES:
+        return None
+    pairs = (line.partition("=") for line in head.decode("utf-8", "replace").split("\n"))
+    header = {key: value for key, mark, value in pairs if mark}
+    if not header.get("agent"):
+        return None
+    return Event(
+        path=path,
+        agent=header["agent"],
+        event=header.get("event", ""),
+        at_ms=_time(header, written_ms),
+        ancestors=_ancestors(header.get("ancestors", "")),
+        variables={key[4:]: value for key, value in header.items() if key.startswith("env.")},
+        payload=body.decode("utf-8", "replace"),
+        truncated=len(body) >= PAYLOAD_BYTES,
+    )
+
+
+def _time(header: Mapping[str, str], written_ms: int) -> int:
+    """Wall time of an event. The file's own time is finer (4 ms steps) than /proc/uptime (10 ms) but can be wrong."""
+    with contextlib.suppress(ValueError):
+        return int(float(header["time"]) * 1000)
+    try:
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - float(header["uptime"])
+    except (KeyError, ValueError, AttributeError, OSError):
+        return written_ms
+    recorded_ms = int((time.time() - age) * 1000)
+    return written_ms if age < 0 or abs(recorded_ms - written_ms) <= _DRIFT_MS else recorded_ms
+
+
+def _ancestors(text: str) -> tuple[tuple[int, float | None], ...]:
+    found = []
+    for item in text.split():
+        pid, _, token = item.partition(":")
+        if pid.isdecimal() and int(pid) > 1:
+            found.append((int(pid), processes.from_ticks(token)))
+    return tuple(found)
