@@ -1,0 +1,89 @@
+# Focus clearing and navigation, in tmux's own language: no process is started, so all of it works with no Python alive.
+# agents.tmux sources this file; the rollup, the poke and the driver are looked up by name when they are needed.
+
+# Arriving at a pane, and leaving one. AGENTS_AT (hidden, per session) is the pane the session looked at before:
+# tmux's own {last} is a pane nobody left after kill-pane, kill-window or switch-client -t %p.
+# A session attached this very second was not being looked at, so what it "left" was seen by nobody.
+%hidden AGENTS_BODY='\
+if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
+  if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{window_active_clients}}" {\
+    if-shell -F "#{@agent_attention}" { set-option -pqu @agent_attention ; set-environment -gh AGENTS_SEEN 1 } ;\
+    if-shell -F "#{&&:#{m:%*,#{AGENTS_AT}},#{&&:#{session_attached},#{!=:#{session_last_attached},#{T:#{l:%s}}}}}" {\
+      run-shell -C "if-shell -F -t \"#{AGENTS_AT}\" \"##{&&:##{==:##{pane_id},#{AGENTS_AT}},##{@agent_attention}}\" \
+        { set-option -pqu -t \"#{AGENTS_AT}\" @agent_attention ; set-environment -gh AGENTS_SEEN 1 }"\
+    }\
+  } ;\
+  set-environment -hF AGENTS_AT "#{pane_id}" ;\
+  if-shell -F "#{AGENTS_SEEN}" {\
+    set-environment -ghu AGENTS_SEEN ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
+  }\
+}'
+
+# window-pane-changed sees every change of a pane that after-select-pane sees, and last-pane, switch-client -t %p and
+# kill-pane too; the second is there for people whose own window-level hook masks the first.
+set-hook -g window-pane-changed[4710] "$AGENTS_BODY"
+set-hook -g after-select-pane[4710] "$AGENTS_BODY"
+set-hook -g session-window-changed[4710] "$AGENTS_BODY"
+set-hook -g session-created[4710] 'set-environment -hF AGENTS_AT "#{pane_id}"'
+run-shell -C '#{S:set-environment -h -t "#{session_id}" AGENTS_AT "#{pane_id}" ; }'
+set-environment -ghu AGENTS_BODY
+
+# The terminal gets the focus back (with focus-events on): what it shows is seen.
+set-hook -g client-focus-in[4710] '\
+if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{@agent_attention}}" {\
+  set-option -pqu @agent_attention ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
+}'
+
+# A pane that is killed must not leave its count behind.
+set-hook -g window-layout-changed[4710] 'if-shell -F "#{@agent_summary}" { run-shell -C agents-rollup }'
+
+# Jump: the first pane that needs you in @agents_queue, rotated to begin after the current pane; panes that need you and
+# are not queued (no helper alive) come last. Only ids that tmux itself lists can come out of the expression.
+set-option -s command-alias[4711] 'agents-jump=\
+set-environment -ghF AGENTS_NEED "#{S:#{W:#{P:#{?#{||:#{m:blocked*,#{@agent_state}},#{@agent_attention}},#{pane_id} |,}}}}!" ;\
+set-environment -ghF AGENTS_ORDER "#{s|^(.*)#{pane_id} (.*)$|\\2\\1|:@agents_queue}\
+#{S:#{W:#{P:#{?#{||:#{m:blocked*,#{@agent_state}},#{@agent_attention}},\
+#{?#{m:*#{pane_id} *,#{@agents_queue}},,#{pane_id} },}}}}!" ;\
+set-environment -ghF AGENTS_TO "#{s| ||:#{s|^.*=||:#{s|(#{AGENTS_NEED})(.*)$|=\\1|:AGENTS_ORDER}}}" ;\
+if-shell -F "#{==:#{AGENTS_TO},!}" {\
+  display-message "agents.tmux: no agent waits for you"\
+} {\
+  if-shell -F "#{==:#{AGENTS_TO},#{pane_id}}" {\
+    display-message "agents.tmux: no other agent waits for you"\
+  } {\
+    run-shell -C "if-shell -F \"##{!=:##{AGENTS_LAND_#{client_pid}},#{pane_id}}\" \
+      { set-environment -gh AGENTS_BACK_#{client_pid} \"#{session_id}:#{window_id}.#{pane_id}\" }" ;\
+    run-shell -C "set-environment -gh AGENTS_LAND_#{client_pid} \"#{AGENTS_TO}\"" ;\
+    set-environment -ghF AGENTS_IN "#{s|[.].*$|.|:#{W:#{P:#{?#{==:#{pane_id},#{AGENTS_TO}},#{session_id}:#{window_id}.,}}}}" ;\
+    run-shell -C "switch-client -Z -t \"#{AGENTS_IN}#{AGENTS_TO}\""\
+  } ;\
+  run-shell -C "if-shell -F -t \"#{AGENTS_TO}\" \"##{&&:##{==:##{pane_id},#{AGENTS_TO}},##{@agent_attention}}\" \
+    { set-option -pqu -t \"#{AGENTS_TO}\" @agent_attention ; run-shell -C agents-rollup ; run-shell -b \"##{AGENTS_POKE}\" }"\
+}'
+
+# Back to where the jumps of this client began; pressed again, to where it came from.
+set-option -s command-alias[4712] 'agents-back=\
+run-shell -C "set-environment -ghF AGENTS_TO \"##{AGENTS_BACK_#{client_pid}}\"" ;\
+set-environment -ghF AGENTS_NEED "#{s|^.*[.]||:AGENTS_TO}" ;\
+if-shell -F "#{m:%*,#{AGENTS_NEED}}" {\
+  set-environment -ghF AGENTS_ORDER "#{session_id}:#{window_id}.#{pane_id}" ;\
+  run-shell -C "if-shell -F -t \"#{AGENTS_TO}\" \"##{!=:##{pane_id},#{AGENTS_NEED}}\" \
+    { set-environment -ghF AGENTS_TO \"##{AGENTS_NEED}\" }" ;\
+  run-shell -C "if-shell -F -t \"#{AGENTS_TO}\" \"##{==:##{pane_id},#{AGENTS_NEED}}\" \
+    { set-environment -ghF AGENTS_BACK_#{client_pid} \"##{AGENTS_ORDER}\" ; switch-client -Z -t \"#{AGENTS_TO}\" } \
+    { display-message \"agents.tmux: the pane you came from is gone\" }"\
+} {\
+  display-message "agents.tmux: you have not jumped yet"\
+}'
+
+# tmux's own tree, only agents, state first. q/h shows a style or a format in somebody's text literally.
+set-option -s command-alias[4713] 'agents-list=\
+if-shell -F "#{S:#{W:#{P:#{@agent_state}}}}" {\
+  choose-tree -Z -f "#{@agent_state}" -F "\
+#{?#{||:#{pane_format},#{&&:#{window_format},#{==:#{window_panes},1}}},\
+#{p8:#{?#{&&:#{==:#{@agent_state},idle},#{@agent_attention}},done,#{q/h:@agent_state}}} #{q/h:@agent_name}\
+#{?@agent_detail, (#{q/h:@agent_detail}),}#{?window_format, #{q/h:window_name},} #{=40:#{q/h:@agent_status_text}},\
+#{?window_format,#{q/h:window_name} #{@agent_summary},#{@agent_session_summary}}}"\
+} {\
+  display-message "agents.tmux: no agent in any pane"\
+}'
