@@ -25,12 +25,16 @@ class Screen:
 
 @dataclass(frozen=True)
 class Match:
-    """A rule that holds on a screen: its id, what it says, and the asked-for text if it names one."""
+    """A rule that holds on a screen: its id, what it says, and the asked-for text if it names one.
+
+    `weak`: the same screen is also seen in another state, so it never overrules a claim as proven chrome does.
+    """
 
     rule: str
     state: State
     detail: str | None = None
     text: str = ""
+    weak: bool = False
 
 
 @dataclass(frozen=True)

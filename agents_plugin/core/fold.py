@@ -210,7 +210,7 @@ class _Fold:
         case = self.case
         if match.state is claim.state:
             return False
-        if claim.state is State.UNKNOWN:
+        if claim.state is State.UNKNOWN or (match.detail == "background" and not case.background):
             return True
         windows = case.windows
         unranked = claim.source is Source.REPORT and self.claim_age >= windows.report_ms
@@ -221,7 +221,7 @@ class _Fold:
             self.trace.append(f"the rules cannot see {claim.state}")
             return False
         start = self.memory.claim_mono
-        if claim.state in case.sight.proven:
+        if claim.state in case.sight.proven and not match.weak:
             window = windows.settle_ms
         else:
             window = windows.blocked_decay_ms if claim.state is State.BLOCKED else windows.hook_decay_ms

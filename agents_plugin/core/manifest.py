@@ -16,7 +16,7 @@ MAX_MATCHERS = 2000  # YAML aliases can make a small file unfold without end
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 _TOKEN = re.compile(r"[a-z0-9][a-z0-9_]*")
 _MATCHER_KEYS = frozenset({"contains", "line", "flow", "rows", "pattern", "any", "all", "not", "at_cursor"})
-_RULE_KEYS = frozenset({"id", "state", "detail", "skip", "absent", "cursor", "alternate", "text"})
+_RULE_KEYS = frozenset({"id", "state", "detail", "skip", "absent", "cursor", "alternate", "text", "weak"})
 _MODIFIERS = frozenset({"region", "ignore_case"})
 _TOP_KEYS = frozenset(
     {
@@ -72,6 +72,7 @@ class Rule:
     cursor: bool | None = None
     alternate: bool | None = None
     text: re.Pattern[str] | None = None
+    weak: bool = False  # the same screen is also seen in another state
 
     @property
     def boxed(self) -> bool:
@@ -184,7 +185,8 @@ class _Builder:
             raise ManifestError("needs a group named text", (*path, "text"))
         alternate = _bool(data, "alternate", path)
         shown = None if cursor is None else cursor == "shown"
-        return Rule(ident, state, detail, skip, region, tuple(found), shown, alternate, text)
+        weak = _bool(data, "weak", path) or False
+        return Rule(ident, state, detail, skip, region, tuple(found), shown, alternate, text, weak)
 
     def matcher(self, value: object, path: Path, region: Region, ignore_case: bool) -> m.Matcher:
         """A matcher from its mapping; region and case come from around it unless it says otherwise."""

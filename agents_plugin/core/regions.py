@@ -90,6 +90,8 @@ class Regions:
         lines = [line[:MAX_COLS].rstrip() for line in screen.lines[-MAX_ROWS:]]
         while lines and not lines[-1]:
             lines.pop()
+        self.panel_rows, self.panel_col = _panel(lines)
+        lines[: self.panel_rows] = [line[: self.panel_col].rstrip() for line in lines[: self.panel_rows]]
         self.lines = tuple(lines)
         self.memo: dict[int, bool] = {}
         self._dropped = max(0, len(screen.lines) - MAX_ROWS)
@@ -119,8 +121,9 @@ class Regions:
             row -= self._dropped
             return Block((lines[row],) if 0 <= row < len(lines) else ("",))
         if region.kind == "below_rule":
+            # A dialog taller than the screen has lost its rule: what is left of it is the whole screen.
             rules = self.rules
-            return Block(lines[rules[-n] + 1 :] if len(rules) >= n else lines)
+            return Block(lines[rules[-n] + 1 :] if len(rules) >= n else lines if n == 1 else ())
         if region.kind == "box":
             return self.boxes[0] if self.boxes else Block(())
         return Block(lines)
@@ -136,9 +139,10 @@ class Regions:
         if self._rules is None:
             self._rules = []
             candidates = [(row, found) for row, line in enumerate(self.lines) if (found := _RULE.match(line))]
-            least = self.cols - 8 if candidates else 0
+            cols = self.cols if candidates else 0
             for row, found in candidates:
                 rule = found["rule"]
+                least = (self.panel_col if row < self.panel_rows else cols) - 8
                 if len(rule) >= least and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule):
                     self._rules.append(row)
         return self._rules
@@ -155,6 +159,25 @@ class Regions:
                 blocks.append(Block(self.lines[self.rules[-1] + 1 :]))
             self._boxes = tuple(blocks)
         return self._boxes
+
+
+def _panel(lines: list[str]) -> tuple[int, int]:
+    """Rows and column of a panel at the right: a `│` at one column from the first row down, over half the screen.
+
+    Claude Code opens one for diffs from about 140 columns; what the agent asks stands at its left.
+    """
+    if not lines or len(lines[0]) < 60:
+        return 0, 0
+    for col, char in enumerate(lines[0]):
+        if char != "│" or col < 30:
+            continue
+        rows = 0
+        while rows < len(lines) and lines[rows][col : col + 1] == "│":
+            rows += 1
+        beyond = sum(len(line) > col + 12 for line in lines[:rows])
+        if rows >= max(8, len(lines) // 2) and beyond >= 3:
+            return rows, col
+    return 0, 0
 
 
 def _frames(lines: tuple[str, ...]) -> list[tuple[int, int, Block]]:

@@ -67,7 +67,7 @@ def read(manifest: Manifest, screen: Screen, guard: Guard | None = None) -> Read
                     continue
                 failed, box = _failure(rule, regions)
                 if not failed:
-                    found[rule.state] = Match(rule.id, rule.state, rule.detail, _text(rule, regions, box))
+                    found[rule.state] = Match(rule.id, rule.state, rule.detail, _text(rule, regions, box), rule.weak)
     except RunawayError:
         if guard:
             guard.stopped(manifest, running)

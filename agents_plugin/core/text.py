@@ -28,8 +28,8 @@ def strip_border(line: str) -> str:
 
 
 def flow(lines: tuple[str, ...] | list[str]) -> str:
-    """The rows stripped of borders and joined by single spaces; rows that are empty then are left out."""
-    return " ".join(bare for bare in map(strip_border, lines) if bare)
+    """The rows stripped of borders and joined; every run of blanks, also inside a row, is a single space."""
+    return " ".join(" ".join(map(strip_border, lines)).split())
 
 
 def strip_controls(text: str) -> str:
