@@ -1,4 +1,4 @@
-"""From a decision to the one transaction that publishes it: only what a person can see, never a write for nothing. Pure."""
+"""From a decision to the one transaction that publishes it: only what a person can see, nothing for nothing. Pure."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Published:
 
     @property
     def raw_state(self) -> str:
+        """`@agent_state` as it stands, whoever wrote it."""
         return self.options.get("@agent_state", "")
 
     @property
@@ -63,6 +64,7 @@ class Published:
 
     @property
     def marked(self) -> bool:
+        """Whether the attention mark is up."""
         return bool(self.options.get("@agent_attention"))
 
     @property
@@ -105,26 +107,26 @@ class Labels:
 
 @dataclass(frozen=True)
 class PaneChange:
-    """One transaction on one pane. It holds only while `AGENTS_<n>_V` is `version` and `@agent_state` is `state` (raw).
+    """One transaction on one pane; false when there is nothing to write.
 
-    Values are plain text: quoting for tmux is the writer's. False when there is nothing to write.
+    It holds only while `AGENTS_<n>_V` is `expected_version` and `@agent_state` is `expected_state` (both raw, empty
+    when absent). Values are plain text, quoting is the writer's; an `env` value that is empty removes the variable.
     """
 
     pane_id: str
-    version: str
-    state: str
-    options: tuple[tuple[str, str], ...] = ()
+    expected_version: str
+    expected_state: str
+    set: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-    unset_environment: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def visible(self) -> bool:
         """Whether a person can see it (and tmux redraws)."""
-        return bool(self.options or self.unset)
+        return bool(self.set or self.unset)
 
     def __bool__(self) -> bool:
-        return self.visible or bool(self.environment or self.unset_environment)
+        return self.visible or bool(self.env)
 
 
 def hidden(pane_id: str, key: str) -> str:
@@ -149,27 +151,22 @@ def plan(published: Published, decision: Decision, mark: Mark, labels: Labels, t
         changed = set()
     claim = _kept(decision.claim, published)
     visible = bool(changed) or published.state != verdict.state
-    environment: dict[str, str] = {}
+    env: dict[str, str] = {}
     if visible or claim != published.claim:
-        environment[hidden(published.pane_id, "V")] = token
-        environment[hidden(published.pane_id, "PUB")] = verdict.state.value
-        if claim:
-            environment[hidden(published.pane_id, "CLAIM")] = claim
-    gone = (hidden(published.pane_id, "CLAIM"),) if published.claim and not claim else ()
+        env = {"V": token, "PUB": verdict.state.value, "CLAIM": claim}
     return PaneChange(
         published.pane_id,
         published.version,
         published.raw_state,
-        tuple((name, value) for name, value in wanted.items() if name in changed and value is not None),
+        {name: value for name, value in wanted.items() if name in changed and value is not None},
         tuple(name for name, value in wanted.items() if name in changed and value is None),
-        tuple(environment.items()),
-        gone,
+        {hidden(published.pane_id, key): value for key, value in env.items()},
     )
 
 
 def _wanted(verdict: Verdict, labels: Labels, name: str | None) -> dict[str, str | None]:
     return {
-        "@agent_name": labels.name or name or "agent",
+        "@agent_name": _label(labels.name) or name or "agent",
         "@agent_state": verdict.state.value,
         "@agent_detail": verdict.detail,
         "@agent_since": str(verdict.since_ms),
@@ -177,10 +174,15 @@ def _wanted(verdict: Verdict, labels: Labels, name: str | None) -> dict[str, str
         "@agent_source": verdict.source.value,
         "@agent_evidence_at": str(verdict.evidence_at_ms),
         "@agent_pid": str(labels.pid) if labels.pid is not None else None,
-        "@agent_session_id": labels.session_id,
+        "@agent_session_id": _label(labels.session_id),
         "@agent_subagents": str(labels.subagents) if labels.subagents > 0 else None,
-        **labels.extra,
+        **{name: _label(value) for name, value in labels.extra.items()},
     }
+
+
+def _label(text: str | None) -> str | None:
+    """An id or a model's name: one line, bounded, and without anything tmux could read as a style."""
+    return strip_controls(text).replace("#", "")[:200] or None if text else None
 
 
 def _text(verdict: Verdict, published: Published) -> str | None:
@@ -189,12 +191,12 @@ def _text(verdict: Verdict, published: Published) -> str | None:
     if verdict.text and verdict.text != there:
         return clean(verdict.text, TEXT_CELLS)
     if verdict.source is Source.REPORT or verdict.text:
-        return None if fit(there) else clean(there, TEXT_CELLS)
+        return None if presentable(there) else clean(there, TEXT_CELLS)
     moved = (published.state, published.options.get("@agent_detail")) != (verdict.state, verdict.detail)
     return "" if moved else None
 
 
-def fit(text: str) -> bool:
+def presentable(text: str) -> bool:
     """Whether a text can be shown as it is. (Cleaning a cleaned text again would double its `#` again.)"""
     bare = text.replace("##", "")
     return width(text) <= TEXT_CELLS and strip_controls(text) == text and neutralise(bare) == bare
@@ -210,10 +212,9 @@ def _kept(claim: Claim | None, published: Published) -> str:
 def _removal(published: Published, token: str) -> PaneChange:
     names = PUBLISHED if published.ours else ()
     unset = tuple(name for name in names if name in published.options)
-    stale = {"CLAIM": published.claim, "PUB": published.state}
-    gone = tuple(hidden(published.pane_id, key) for key, value in stale.items() if value)
-    environment = ((hidden(published.pane_id, "V"), token),) if unset or gone else ()
-    return PaneChange(published.pane_id, published.version, published.raw_state, (), unset, environment, gone)
+    env = {"V": token, "PUB": "", "CLAIM": ""} if unset or published.claim or published.state else {}
+    env = {hidden(published.pane_id, key): value for key, value in env.items()}
+    return PaneChange(published.pane_id, published.version, published.raw_state, {}, unset, env)
 
 
 def _number(text: str | None) -> int | None:

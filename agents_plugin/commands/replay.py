@@ -1,0 +1,86 @@
+"""`agents replay`: the whole fold over a recording, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from agents_plugin.core.fold import Windows
+from agents_plugin.host.guard import AlarmGuard
+from agents_plugin.manifests import BUNDLED, Catalog, user_directory
+from agents_plugin.score import SLACK_MS, Score, score
+from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, load
+
+NAME = "replay"
+HELP = "run detection over a recording and print every transition it would publish"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the options."""
+    parser.add_argument("tape", metavar="TAPE", help="JSON lines: frames {t_ms, title, screen}, events, truths")
+    parser.add_argument("--agent", metavar="ID", required=True, help="manifest to use")
+    parser.add_argument("--manifests", metavar="DIR", help="directory of own manifests")
+    parser.add_argument("--json", action="store_true", help="one object a line; the score last, when truth is there")
+    parser.add_argument("--dwell", type=float, metavar="SECONDS", help="dwell (default 3, or the manifest's own)")
+    parser.add_argument("--every", type=float, metavar="SECONDS", default=PASS_MS / 1000, help="time between passes")
+    parser.add_argument(
+        "--turn-slack",
+        type=float,
+        metavar="SECONDS",
+        default=SLACK_MS / 1000,
+        help="how late truth may be at the end of a turn (default %(default)s)",
+    )
+
+
+def run(args: Namespace) -> int:
+    """Prints the transitions. 1 when the tape cannot be read, 2 when no manifest is known."""
+    catalog = Catalog((BUNDLED, args.manifests or user_directory()))
+    manifest = catalog.find(args.agent)
+    if manifest is None:
+        print(f"agents replay: there is no manifest for {args.agent}", file=sys.stderr)
+        return 2
+    if args.every <= 0:
+        print("agents replay: --every must be more than 0", file=sys.stderr)
+        return 2
+    try:
+        with Path(args.tape).open(encoding="utf-8", errors="replace") as lines:
+            tape = load(lines)
+    except (OSError, TapeError) as error:
+        print(f"agents replay: {args.tape}: {error}", file=sys.stderr)
+        return 1
+    windows = Windows()
+    if args.dwell is not None:
+        windows = replace(windows, dwell_ms=round(args.dwell * 1000))
+        manifest = replace(manifest, dwell_ms=None)
+    guard = AlarmGuard()
+    replay = Replay(manifest, tape, windows, guard, round(args.every * 1000))
+    transitions = []
+    for transition in replay.run():
+        transitions.append(transition)
+        print(json.dumps(transition.row(), ensure_ascii=False) if args.json else _plain(transition, tape))
+    if tape.truths:
+        dwell = windows.dwell_ms if manifest.dwell_ms is None else manifest.dwell_ms
+        result = score(tape, transitions, dwell, turn_slack_ms=round(args.turn_slack * 1000))
+        print(json.dumps({"score": result.row()}) if args.json else _summary(result))
+    for problem in guard.problems:
+        print(f"agents replay: {problem}", file=sys.stderr)
+    return 0
+
+
+def _plain(transition: Transition, tape: Tape) -> str:
+    verdict = transition.verdict
+    state = f"{verdict.state}/{verdict.detail}" if verdict.detail else str(verdict.state)
+    seconds = (transition.t_ms - tape.frames[0].t_ms) / 1000
+    return f"{seconds:8.2f}  {state:22} {verdict.source!s:8} {'!' if transition.attention else ' '} {verdict.why}"
+
+
+def _summary(result: Score) -> str:
+    judged = ", ".join(f"{count} {state}" for state, count in sorted(result.judged.items())) or "nothing"
+    return (
+        f"score: {judged} judged, {len(result.missed)} missed, {len(result.false_blocked)} false blocked"
+        + "".join(f"\n  missed {row}" for row in result.missed)
+        + "".join(f"\n  false blocked {row}" for row in result.false_blocked)
+    )

@@ -1,0 +1,109 @@
+"""Scores a replay against the truth lines of its tape. Times in milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agents_plugin.core.states import State
+from agents_plugin.tape import Tape, Transition
+
+#: Truth lines come from the driver of the recording: they are late or early by up to this much.
+SLACK_MS = 1_000
+BLOCKED_WITHIN_MS = 1_500
+IDLE_GRACE_MS = 1_000
+
+Span = tuple[int, int, State]
+
+
+@dataclass
+class Score:
+    """Per state how many truth spans were judged, and which were missed; `false_blocked`: blocked outside truth."""
+
+    judged: dict[str, int] = field(default_factory=dict)
+    missed: list[dict[str, object]] = field(default_factory=list)
+    false_blocked: list[dict[str, object]] = field(default_factory=list)
+    false_idle_ms: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.missed and not self.false_blocked
+
+    def row(self) -> dict[str, object]:
+        """As `agents replay --json` prints it."""
+        return {
+            "clean": self.clean,
+            "judged": self.judged,
+            "missed": self.missed,
+            "false_blocked": self.false_blocked,
+            "false_idle_ms": self.false_idle_ms,
+        }
+
+
+def score(
+    tape: Tape,
+    transitions: Iterable[Transition],
+    dwell_ms: int,
+    slack_ms: int = SLACK_MS,
+    turn_slack_ms: int = SLACK_MS,
+) -> Score:
+    """Compare. A truth span no longer than its limit is not judged; idle gets `turn_slack_ms` at the turn's end."""
+    end = tape.frames[-1].t_ms
+    truths = list(spans([(at, state) for at, state in tape.truths], end))
+    published = list(spans([(item.t_ms, item.verdict.state) for item in transitions], end))
+    result = Score()
+    if not truths:
+        return result
+    allowed = {
+        State.BLOCKED: BLOCKED_WITHIN_MS,
+        State.IDLE: dwell_ms + IDLE_GRACE_MS + turn_slack_ms,
+        State.WORKING: dwell_ms + slack_ms,
+    }
+    for begin, stop, state in truths:
+        if state not in allowed or stop - begin <= allowed[state]:
+            continue
+        result.judged[state.value] = result.judged.get(state.value, 0) + 1
+        late = _latency(published, begin, stop, state)
+        if late is None or late > allowed[state]:
+            result.missed.append({"t_ms": begin, "truth": state.value, "for_ms": stop - begin, "late_ms": late})
+    for begin, stop, state in published:
+        if state is State.BLOCKED:
+            result.false_blocked += [
+                {"t_ms": a, "for_ms": b - a} for a, b in _outside(begin, stop, truths, State.BLOCKED, slack_ms)
+            ]
+        if state is State.IDLE:
+            wrong = _outside(begin, stop, [t for t in truths if t[2] is not State.WORKING], None, slack_ms)
+            result.false_idle_ms += sum(b - a for a, b in wrong if a >= truths[0][0])
+    return result
+
+
+def spans(points: Sequence[tuple[int, State]], end: int) -> Iterator[Span]:
+    """(begin, end, state) of a list of changes; repeated states are one span."""
+    runs: list[tuple[int, State]] = []
+    for at, state in points:
+        if not runs or runs[-1][1] is not state:
+            runs.append((at, state))
+    for index, (at, state) in enumerate(runs):
+        stop = runs[index + 1][0] if index + 1 < len(runs) else end
+        if stop > at:
+            yield at, stop, state
+
+
+def _latency(published: list[Span], begin: int, stop: int, state: State) -> int | None:
+    """How long after `begin` the state was published first, None when it was not before `stop`."""
+    for a, b, shown in published:
+        if shown is state and b > begin and a < stop:
+            return max(0, a - begin)
+    return None
+
+
+def _outside(begin: int, stop: int, truths: list[Span], state: State | None, slack: int) -> list[tuple[int, int]]:
+    """The parts of [begin, stop] farther than `slack` from every truth span of the state (None: any)."""
+    parts = [(begin, stop)]
+    for a, b, truth in truths:
+        if state is not None and truth is not state:
+            continue
+        low, high = a - slack, b + slack
+        parts = [piece for x, y in parts for piece in ((x, min(y, low)), (max(x, high), y)) if piece[1] > piece[0]]
+    return parts
