@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 15.0
 
 
-def wait_for(predicate: Callable[[], T], timeout: float = PATIENCE, what: str = "", interval: float = 0.02) -> T:
+def wait_for(predicate: Callable[[], T | None], timeout: float = PATIENCE, what: str = "", interval: float = 0.02) -> T:
     """Call `predicate` until it returns something true and return that; AssertionError after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
