@@ -120,14 +120,16 @@ def pane_of(pid: int, table: Table, pane_pids: Mapping[int, str]) -> str | None:
 
 
 def pane_of_event(
-    ancestors: Iterable[tuple[int, float | None]], table: Table, pane_pids: Mapping[int, str]
+    ancestors: Iterable[tuple[int, float | None]], at_ms: int, table: Table, pane_pids: Mapping[int, str]
 ) -> tuple[str, int] | None:
     """(pane, first recorded ancestor still alive) of a hook event, or None: never a guess.
 
-    `ancestors` are (pid, start) as the hook recorded them, nearest first; dead and reused pids are passed over.
+    `ancestors` are (pid, start) as the hook recorded them, nearest first. Passed over: those that ended, and later
+    processes with their pids, which is what began after the event at `at_ms`.
     """
     for pid, started in ancestors:
-        if same_process(table.get(pid), started):
+        proc = table.get(pid)
+        if proc and same_process(proc, started) and proc.started <= at_ms / 1000 + START_SLACK:
             pane = pane_of(pid, table, pane_pids)
             return (pane, pid) if pane else None
     return None

@@ -123,6 +123,7 @@ class Poke:
     def __init__(self, directory: Path) -> None:
         self.path, self.flag = directory / "poke", directory / "poked"
         self.descriptor = self._open()
+        self.drain()  # a flag left by a dead monitor would keep every poke away
 
     def fileno(self) -> int:
         """For select and poll; -1 when there is no FIFO."""

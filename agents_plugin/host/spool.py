@@ -1,12 +1,14 @@
 """The reading side of the hook spool: `scripts/agent-hook` writes a file per event, monitors take those of their panes.
 
-A file is `agents.tmux 1`, `key=value` lines, an empty line, the payload, and a last line that says it is complete.
+A file is `agents.tmux 1`, `key=value` lines, an empty line, on Linux the stat lines of the parent (and of a shell's
+parent), the payload, and a last line that says it is complete.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import time
 from collections.abc import Mapping
@@ -26,11 +28,17 @@ _MAX_FILES = 2000
 _DRIFT_MS = 2000
 _FUTURE_MS = 24 * 60 * 60 * 1000  # a clock set back by an hour loses no event
 _HEADER_BYTES = 32 * 1024
+#: A line of /proc/PID/stat: pid, (name), state, parent, 17 more fields, start in clock ticks. No payload looks like it.
+_STAT = re.compile(rb"(\d+) \([^\n]*\) [A-Za-z] (\d+) (?:-?\d+ ){17}(\d+)(?: [^\n]*)?\n")
+_MAX_STATS = 2
 
 
 @dataclass(frozen=True)
 class Event:
-    """One hook event. `ancestors` are (pid, start or None), nearest first; `at_ms` is wall time.
+    """One hook event. `at_ms` is wall time.
+
+    `ancestors` are (pid, start in epoch seconds or None) of the processes above the hook, nearest first, and last what
+    the agent says its own pid is.
 
     `variables` holds what the hook saw of TMUX, TMUX_PANE, CLAUDE_PID … under their own names. None of it is proof.
     """
@@ -132,34 +140,46 @@ def read(path: Path) -> Event | None:
     header = {key: value for key, mark, value in pairs if mark}
     if not header.get("agent"):
         return None
+    variables = {key[4:]: value for key, value in header.items() if key.startswith("env.")}
+    ancestors, body = _ancestors(header, body)
+    if header["agent"] == "claude" and variables.get("CLAUDE_PID", "").isdecimal():
+        ancestors.append((int(variables["CLAUDE_PID"]), None))
     return Event(
         path=path,
         agent=header["agent"],
         event=header.get("event", ""),
         at_ms=_time(header, written_ms),
-        ancestors=_ancestors(header.get("ancestors", "")),
-        variables={key[4:]: value for key, value in header.items() if key.startswith("env.")},
+        ancestors=tuple(ancestors),
+        variables=variables,
         payload=body.decode("utf-8", "replace"),
-        truncated=len(body) >= PAYLOAD_BYTES,
+        truncated=len(raw) >= PAYLOAD_BYTES,
     )
 
 
 def _time(header: Mapping[str, str], written_ms: int) -> int:
     """Wall time of an event. The file's own time is finer (4 ms steps) than /proc/uptime (10 ms) but can be wrong."""
-    with contextlib.suppress(ValueError):
-        return int(float(header["time"]) * 1000)
     try:
+        if "time" in header:  # bash knows it to the microsecond
+            return int(float(header["time"]) * 1000)
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - float(header["uptime"])
-    except (KeyError, ValueError, AttributeError, OSError):
+        recorded_ms = int((time.time() - age) * 1000)
+    except (KeyError, ValueError, OverflowError, AttributeError, OSError):
         return written_ms
-    recorded_ms = int((time.time() - age) * 1000)
     return written_ms if age < 0 or abs(recorded_ms - written_ms) <= _DRIFT_MS else recorded_ms
 
 
-def _ancestors(text: str) -> tuple[tuple[int, float | None], ...]:
-    found = []
-    for item in text.split():
-        pid, _, token = item.partition(":")
-        if pid.isdecimal() and int(pid) > 1:
-            found.append((int(pid), processes.from_ticks(token)))
-    return tuple(found)
+def _ancestors(header: Mapping[str, str], body: bytes) -> tuple[list[tuple[int, float | None]], bytes]:
+    """The recorded processes and the payload behind them."""
+    found: list[tuple[int, float | None]] = []
+    above = 0
+    for _ in range(_MAX_STATS):
+        line = _STAT.match(body)
+        if line is None:
+            break
+        found.append((int(line[1]), processes.from_ticks(line[3].decode())))
+        above = int(line[2])
+        body = body[line.end() :]
+    if not found:
+        parents = (header.get("parent", ""), header.get("grandparent", ""))
+        return [(int(pid), None) for pid in parents if pid.isdecimal() and int(pid) > 1], body
+    return [*found, (above, None)] if above > 1 else found, body
