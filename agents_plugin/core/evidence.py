@@ -99,7 +99,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which agent owns a pane, its process, and how that was resolved (`hint`, `registered`, `foreground`, `tree`, `title`)."""
+    """Which agent owns a pane, its process, and how that was resolved.
+
+    `how` is `hint`, `registered`, `foreground`, `tree` or `title`.
+    """
 
     agent: str
     how: str
@@ -109,7 +112,7 @@ class Identity:
     headless: bool = False  # `claude -p`, `codex exec` …: not an interactive agent
     command: str = ""
     remote: str | None = None  # ssh, docker, nested tmux …: out of scope without a registration
-    groups: frozenset[int] = frozenset()  # process groups that are the agent when they own the terminal; empty: not known
+    groups: frozenset[int] = frozenset()  # process groups that mean the agent has the terminal; empty: not known
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,13 @@ def write(
     queue: str | None = None,
     forget: Iterable[str] = (),
     rollup: bool = True,
+    stale: bool = False,
 ) -> frozenset[str]:
     """Run a batch in one process: the pane ids whose change the server accepted.
 
     `queue` is the new `@agents_queue` (None: leave it), `forget` are panes that are gone and whose hidden variables go
-    too. The rollup follows when an option may have changed. Nothing to do starts no process. Raises as the runner does.
+    too. The rollup follows when an option may have changed, or when the rollups are known to be stale. Nothing to do
+    starts no process. Raises as the runner does.
     """
     nonce = secrets.token_hex(8)
     planned = list(changes)
@@ -60,7 +62,7 @@ def write(
     lines += [forgetting(pane) for pane in forget if is_pane_id(pane)]
     if queue is not None:
         lines.append(queueing(queue))
-    if rollup and (queue is not None or any(change.set or change.unset for change in planned)):
+    if stale or (rollup and (queue is not None or any(change.set or change.unset for change in planned))):
         lines.append(f"{ROLLUP_ALIAS}\n")
     if not lines:
         return frozenset()

@@ -1,0 +1,378 @@
+"""One pass over a tmux server: observe, identify, read, fold, plan, write. At most three tmux processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agents_plugin import settings as options
+from agents_plugin.core import attention, memory
+from agents_plugin.core.attention import Mark, Waiting
+from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, Snapshot
+from agents_plugin.core.fold import Decision, Facts, Sight, Situation, Windows, fold
+from agents_plugin.core.look import Plan, Seen, plan_look
+from agents_plugin.core.manifest import Manifest
+from agents_plugin.core.memory import Memory
+from agents_plugin.core.plan import Labels, PaneChange, Published, plan
+from agents_plugin.core.report import Report, parse_claim, parse_report
+from agents_plugin.core.rollup import out_of_step
+from agents_plugin.core.screen import read
+from agents_plugin.core.states import Source, State
+from agents_plugin.host import processes
+from agents_plugin.host.clock import Clock
+from agents_plugin.host.guard import AlarmGuard
+from agents_plugin.host.records import Record, Records
+from agents_plugin.manifests import BUNDLED, Catalog, user_directory
+from agents_plugin.owners import Owners
+from agents_plugin.settings import Settings
+from agents_plugin.tmux.captures import capture
+from agents_plugin.tmux.listing import observe
+from agents_plugin.tmux.runner import Runner
+from agents_plugin.tmux.transactions import write
+
+#: A prompt that is answered at once (by a rule of the agent, by a quick user) rings for nobody.
+ALERT_AFTER_MS = 1_000
+#: With `@agents-clear-on dwell`: how long a client must stay on a pane.
+STAY_MS = 2_000
+#: OSC 9;4 as tmux >= 3.7 names it (`pane_pb_state`).
+_PROGRESS = {"normal": State.WORKING, "indeterminate": State.WORKING, "paused": None, "error": None, "hidden": None}
+
+
+@dataclass
+class Mind:
+    """What the helper remembers of one pane from pass to pass."""
+
+    seen: Seen | None = None
+    memory: Memory = field(default_factory=Memory)
+    due_mono: int | None = None
+
+
+@dataclass
+class Subject:
+    """One pane in one pass, from what is known of it to what is decided."""
+
+    row: PaneRow
+    published: Published
+    mind: Mind
+    identity: Identity | None
+    manifest: Manifest | None
+    claims: tuple[Claim, ...]
+    record: Record | None
+    facts: Facts
+    look_plan: Plan | None = None
+    look: Look | None = None
+    decision: Decision | None = None
+    mark: Mark = Mark.KEEP
+    change: PaneChange | None = None
+
+    @property
+    def relevant(self) -> bool:
+        """Whether there is anything to judge or to remove."""
+        return self.identity is not None or bool(self.claims) or self.published.ours
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass did. `due_ms`: when the same evidence would be judged differently, from now; None: never."""
+
+    snapshot: Snapshot
+    settings: Settings
+    subjects: tuple[Subject, ...]
+    accepted: frozenset[str]
+    alerts: tuple[Subject, ...]
+    due_ms: int | None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something may change soon: an agent works, a window runs, or a change was lost to another writer."""
+        lost = any(s.change and s.row.pane_id not in self.accepted for s in self.subjects)
+        verdicts = (s.decision.verdict for s in self.subjects if s.decision)
+        return lost or self.due_ms is not None or any(v and v.state is State.WORKING for v in verdicts)
+
+
+class Cycle:
+    """Passes over one server, with what is remembered between them. `socket` is the server's socket path."""
+
+    def __init__(
+        self,
+        socket: str,
+        *,
+        server_pid: int | None = None,
+        clock: Clock | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.environ = dict(os.environ if environ is None else environ)
+        self.runner = Runner(socket, pid=server_pid, environment=dict(self.environ))
+        self.clock = clock or Clock()
+        self.catalog = Catalog()
+        self.guard = AlarmGuard()
+        self.records = Records()
+        self.owners = Owners()
+        self.settings = options.defaults()
+        self._raw_settings: Mapping[str, str] | None = None
+        self._restyled = False  # the options changed: the status segment may look different
+        self._manifests: tuple[Manifest, ...] = tuple(self.catalog)
+        self._minds: dict[str, Mind] = {}
+        self._stays: dict[tuple[str, str], int] = {}
+
+    def run_pass(self) -> Pass:
+        """Observe, decide, write. Raises what the runner raises; then every state stays as it was."""
+        subjects, snapshot = self.observe()
+        self.judge(subjects)
+        return self._write(subjects, snapshot)
+
+    # observe, identify
+
+    def observe(self) -> tuple[list[Subject], Snapshot]:
+        """Every pane with what is known of it before its screen is read."""
+        snapshot = observe(self.runner)
+        self._configure(snapshot.settings)
+        now, mono = self.clock.wall_ms(), self.clock.mono_ms()
+        listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
+        self._minds = {pane: mind for pane, mind in self._minds.items() if pane in listed}
+        published = {r.pane_id: Published.of(r.pane_id, r.options, snapshot.environment) for r in snapshot.panes}
+        reports = {pane: self._report(p, now) for pane, p in published.items() if p.foreign or p.claim}
+        names = {row.pane_id: self._reporter(row) for row in snapshot.panes if reports.get(row.pane_id)}
+        owners = self.owners.resolve(snapshot.panes, self._manifests, names, mono)
+        subjects = [self._subject(row, published[row.pane_id], owners[row.pane_id], now) for row in snapshot.panes]
+        self.records.keep(s.identity for s in subjects if s.identity)
+        return [subject for subject in subjects if subject.relevant], snapshot
+
+    def _configure(self, raw: Mapping[str, str]) -> None:
+        self._restyled = raw != self._raw_settings
+        if self._restyled:
+            self._raw_settings = raw
+            self.settings = options.parse(raw)
+            place = self.settings.manifests
+            user = Path(place).expanduser() if place else user_directory(self.environ)
+            self.catalog.directories = [Path(BUNDLED), user]
+        if self.catalog.refresh() or len(self._manifests) != len(self.catalog):
+            self.guard.forget()
+            self._manifests = tuple(self.catalog)
+
+    def _report(self, published: Published, now: int) -> Claim | None:
+        """The live report of a pane, from the option itself or as it was kept."""
+        report = parse_report(published.raw_state, now) if published.foreign else None
+        if report:
+            return report.claim
+        kept = parse_claim(published.claim)
+        if kept is None or kept.source is not Source.REPORT:
+            return None
+        if kept.pid is not None and not processes.alive(kept.pid, None):
+            return None
+        return kept if now - kept.at_ms < Windows().report_ms or kept.pid is not None else None
+
+    def _reporter(self, row: PaneRow) -> str:
+        return row.options.get("@agent_name", "") or "agent"
+
+    def _subject(self, row: PaneRow, published: Published, identity: Identity | None, now: int) -> Subject:
+        manifest = self.catalog.get(identity.agent) if identity else None
+        alive = identity is not None and not row.dead
+        record = None
+        if manifest and manifest.record and identity and identity.pid is not None and not identity.headless:
+            record = self.records.read(manifest.record, identity)
+        facts = Facts(
+            agent_alive=alive,
+            foreground=identity.foreground if identity else True,
+            remote=bool(identity and identity.remote) and self.settings.remote == "off",
+            ignored="@agent_ignore" in row.options,
+            frozen=self.settings.scrolled == "freeze" and row.scroll_position > 0,
+        )
+        claims = self._claims(published, identity, record, now)
+        mind = self._minds.setdefault(row.pane_id, Mind())
+        return Subject(row, published, mind, identity, manifest, claims, record, facts)
+
+    def _claims(
+        self, published: Published, identity: Identity | None, record: Record | None, now: int
+    ) -> tuple[Claim, ...]:
+        claims: list[Claim] = []
+        kept = parse_claim(published.claim)
+        if kept and (kept.pid is None or processes.alive(kept.pid, None)):
+            claims.append(kept)
+        report: Report | None = None
+        if published.foreign:
+            report = parse_report(published.raw_state, now, identity.pid if identity else None)
+        if report and report.clear:
+            claims = [claim for claim in claims if claim.source is not Source.REPORT]
+        elif report and report.claim:
+            claims.append(report.claim)
+        if record and record.claim:
+            claims.append(record.claim)
+        return tuple(claims)
+
+    # read, fold
+
+    def judge(self, subjects: list[Subject]) -> None:
+        """Read the screens that may have changed, in one batch, and fold."""
+        now, mono = self.clock.wall_ms(), self.clock.mono_ms()
+        for subject in subjects:
+            subject.look_plan = self._plan_look(subject, now)
+        wanted = [s.row.pane_id for s in subjects if s.look_plan and s.look_plan.capture]
+        screens = capture(self.runner, wanted)
+        for subject in subjects:
+            self._look(subject, screens.get(subject.row.pane_id), now)
+            self._fold(subject, now, mono)
+
+    def _plan_look(self, subject: Subject, now: int) -> Plan | None:
+        facts, manifest = subject.facts, subject.manifest
+        if not manifest or facts.ignored or facts.remote or not facts.agent_alive or subject.row.dead:
+            return None
+        if not facts.foreground or facts.frozen or (subject.identity and subject.identity.headless):
+            return None
+        newest = max((claim.at_ms for claim in subject.claims), default=None)
+        return plan_look(
+            subject.mind.seen,
+            subject.row,
+            now,
+            foreground=facts.foreground,
+            rules=f"{manifest.id} {id(manifest)}",
+            claim_at_ms=newest,
+            due=subject.mind.due_mono is not None,
+        )
+
+    def _look(self, subject: Subject, screen: Screen | None, now: int) -> None:
+        planned, manifest = subject.look_plan, subject.manifest
+        if planned is None or manifest is None:
+            return
+        if not planned.capture:
+            subject.look = planned.look
+            if subject.mind.seen and planned.look:
+                subject.mind.seen = replace(subject.mind.seen, look=planned.look)
+            return
+        if screen is None:
+            subject.mind.seen = None
+            return
+        subject.look = Look(read(manifest, screen, self.guard), now)
+        rules = f"{manifest.id} {id(manifest)}"
+        subject.mind.seen = Seen(subject.look, subject.row, subject.facts.foreground, rules)
+
+    def _fold(self, subject: Subject, now: int, mono: int) -> None:
+        manifest, identity = subject.manifest, subject.identity
+        previous = subject.published.verdict(identity)
+        sight = Sight(manifest.visible, manifest.proven, manifest.dwell_ms) if manifest else Sight()
+        windows = Windows(
+            self.settings.dwell_ms,
+            self.settings.settle_ms,
+            self.settings.hook_decay_ms,
+            self.settings.blocked_decay_ms,
+        )
+        case = Situation(
+            identity,
+            previous,
+            subject.claims,
+            subject.look,
+            now,
+            mono,
+            subject.mind.memory,
+            subject.facts,
+            sight,
+            windows,
+            progress=_PROGRESS.get(subject.row.progress),
+            background=self.settings.background,
+        )
+        decision = fold(case)
+        subject.decision = decision
+        subject.mind.memory, subject.mind.due_mono = decision.memory, decision.due_mono
+        if decision.verdict:
+            marked = subject.published.marked
+            subject.mark = attention.mark(previous, decision.verdict, decision.came_from, marked)
+
+    # plan, write
+
+    def _write(self, subjects: list[Subject], snapshot: Snapshot) -> Pass:
+        now, mono = self.clock.wall_ms(), self.clock.mono_ms()
+        token = f"{now}.{os.getpid()}"
+        staying = self._staying(snapshot, mono)
+        alerts = [subject for subject in subjects if self._alert_due(subject, now)]
+        for subject in subjects:
+            self._unmark(subject, snapshot, staying)
+            if subject.decision:
+                labels = self._labels(subject, now if subject in alerts else None)
+                subject.change = plan(subject.published, subject.decision, subject.mark, labels, token)
+        changes = [subject.change for subject in subjects if subject.change]
+        waiting = [self._waiting(subject) for subject in subjects]
+        queue = "".join(f"{pane} " for pane in attention.queue(w for w in waiting if w))
+        listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
+        noted = {f"%{name.split('_')[1]}" for name in snapshot.environment if name.count("_") >= 2}
+        accepted = write(
+            self.runner,
+            changes,
+            queue=None if queue == snapshot.globals.get("@agents_queue", "") else queue,
+            forget=noted - listed,
+            stale=self._restyled or out_of_step(snapshot),
+        )
+        dues = [s.mind.due_mono - mono for s in subjects if s.mind.due_mono is not None]
+        rung = tuple(subject for subject in alerts if subject.row.pane_id in accepted)
+        due = max(0, min(dues)) if dues else None
+        return Pass(snapshot, self.settings, tuple(subjects), accepted, rung, due)
+
+    def _labels(self, subject: Subject, alerted: int | None) -> Labels:
+        identity, record = subject.identity, subject.record
+        session = record.session_id if record else subject.published.options.get("@agent_session_id")
+        extra: dict[str, str | None] = {"@agent_notified_at": str(alerted)} if alerted else {}
+        return Labels(identity.agent if identity else "", identity.pid if identity else None, session, 0, extra)
+
+    def _staying(self, snapshot: Snapshot, mono: int) -> frozenset[str]:
+        """Panes a client has shown for a while (`@agents-clear-on dwell`)."""
+        here = {(client.name, client.pane_id) for client in snapshot.clients if not client.control}
+        self._stays = {stay: self._stays.get(stay, mono) for stay in here}
+        return frozenset(pane for (_, pane), since in self._stays.items() if mono - since >= STAY_MS)
+
+    def _unmark(self, subject: Subject, snapshot: Snapshot, staying: frozenset[str]) -> None:
+        """Take the mark down when its user has answered to it by input, or by staying."""
+        decision, published = subject.decision, subject.published
+        if subject.mark is not Mark.KEEP or not published.marked or not decision or not decision.verdict:
+            return
+        verdict = decision.verdict
+        typed = attention.seen(snapshot.clients, subject.row.pane_id, verdict.since_ms, verdict.turn_at_ms)
+        stayed = self.settings.clear_on == "dwell" and subject.row.pane_id in staying
+        if typed or stayed:
+            subject.mark = Mark.CLEAR
+
+    def _alert_due(self, subject: Subject, now: int) -> bool:
+        verdict = subject.decision.verdict if subject.decision else None
+        if verdict is None or not (self.settings.alert or self.settings.alert_command):
+            return False
+        notified = _number(subject.published.options.get("@agent_notified_at"))
+        muted = _number(subject.published.options.get("@agent_mute_until"))
+        standing = subject.published.state == verdict.state and now - verdict.since_ms >= ALERT_AFTER_MS
+        return standing and subject.published.marked and attention.alert_due(verdict, notified, muted, now)
+
+    def _waiting(self, subject: Subject) -> Waiting | None:
+        verdict = subject.decision.verdict if subject.decision else None
+        if verdict is None:
+            return None
+        marked = {Mark.RAISE: True, Mark.CLEAR: False, Mark.KEEP: subject.published.marked}[subject.mark]
+        return Waiting(subject.row.pane_id, verdict.state, verdict.detail, marked, verdict.since_ms)
+
+    # between passes
+
+    def record_changed(self, last: Pass) -> bool:
+        """Whether an agent's own record moved since it was read: one `stat` per agent that keeps one."""
+        return any(
+            subject.manifest.record and self.records.changed(subject.manifest.record, subject.identity)
+            for subject in last.subjects
+            if subject.manifest and subject.identity
+        )
+
+    def remember(self) -> dict[str, Any]:
+        """What one-shot passes hand on to each other, as JSON data."""
+        return {
+            pane: {"memory": memory.dump(mind.memory), "due": mind.due_mono}
+            for pane, mind in self._minds.items()
+            if mind.memory != Memory()
+        }
+
+    def recall(self, data: Mapping[str, Any]) -> None:
+        """Take up what an earlier pass of another process remembered."""
+        for pane, noted in data.items():
+            if isinstance(noted, Mapping):
+                due = noted.get("due")
+                self._minds[pane] = Mind(None, memory.load(noted.get("memory")), due if isinstance(due, int) else None)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
