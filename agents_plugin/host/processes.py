@@ -71,6 +71,12 @@ def alive(pid: int, started: float | None) -> bool:
     return proc is not None and not proc.zombie and (started is None or abs(proc.started - started) <= START_SLACK)
 
 
+def cpu_ticks(pid: int) -> int | None:
+    """CPU time a process has used, in clock ticks; None when it is gone, always 0 where /proc cannot be read."""
+    reader = backend()
+    return reader.cpu(pid) if isinstance(reader, Procfs) else 0
+
+
 def started_of(pid: int) -> float | None:
     """When a process began, seconds since the epoch; None when it is gone."""
     proc = backend().stat(pid)
@@ -179,6 +185,11 @@ class Procfs:
         """Field 22 of stat: the start in clock ticks since boot."""
         _, fields = self._stat(pid)
         return int(fields[19]) if len(fields) > 19 else None
+
+    def cpu(self, pid: int) -> int | None:
+        """Fields 14 and 15 of stat: user and system time in clock ticks; None for a process that ended."""
+        _, fields = self._stat(pid)
+        return int(fields[11]) + int(fields[12]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None
 
     def epoch(self, ticks: int) -> float:
         """Ticks since boot as seconds since the epoch. The boot time is read once: it moves when the clock is set."""

@@ -1,0 +1,218 @@
+"""The helper kept warm: one per tmux server, gone with it. Everything it knows it could learn again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+
+from agents_plugin import __version__
+from agents_plugin.core.text import strip_controls
+from agents_plugin.cycle import Cycle, Pass, Subject
+from agents_plugin.host import alerts, processes
+from agents_plugin.host.runtime import MonitorLock, Runtime, open_runtime, remove_stale
+from agents_plugin.server import Target
+from agents_plugin.tmux.runner import ServerGone, TmuxError
+
+#: Seconds between passes: while something works or waits for its time, while nothing does, and right after a poke.
+BUSY_S, QUIET_S, POKED_S = 1.0, 3.0, 0.25
+#: Seconds a poke keeps passes frequent, between looks at records and processes, and between checks of ourselves.
+POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 30.0
+#: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
+AWAKE_TICKS = 2
+
+
+def build() -> str:
+    """The version and the age of the code on disk: another one means that the plugin was updated."""
+    newest = max((file.stat().st_mtime_ns for file in Path(__file__).parent.rglob("*.py")), default=0)
+    return f"{__version__}+{newest // 1_000_000}"
+
+
+def take_lock(runtime: Runtime, version: str, patience_s: float = 3.0) -> MonitorLock | None:
+    """Become the monitor. One of another version is asked to leave; None when the same version is at work."""
+    until = time.monotonic() + patience_s
+    asked = False
+    while True:
+        lock = runtime.lock(version)
+        if lock is not None:
+            return lock
+        holder = runtime.holder()
+        if holder is not None and holder.version == version:
+            return None
+        if holder is not None and not asked:
+            asked = True
+            _terminate(holder.pid)
+        if time.monotonic() > until:
+            return None
+        time.sleep(0.05)
+
+
+def _terminate(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except OSError:
+        return
+
+
+class Monitor:
+    """Passes until the server is gone, a newer monitor asks, or the user turns it off."""
+
+    def __init__(self, target: Target, server_pid: int, runtime: Runtime, lock: MonitorLock, version: str) -> None:
+        self.server_pid, self.runtime, self.lock, self.version = server_pid, runtime, lock, version
+        self.cycle = Cycle(target.socket, server_pid=server_pid)
+        self.poke = runtime.poke_reader()
+        self.ring = Ringer()
+        self.stopped = False
+        self.poked_until = 0.0
+        self.checked = time.monotonic()
+        self.server_started = processes.started_of(server_pid)
+        self._ticks: dict[int, int] = {}
+
+    def run(self) -> bool:
+        """Until it is time to go; true when the code on disk is newer and should take over."""
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.runtime.announce()
+        try:
+            while not self.stopped:
+                last = self._pass()
+                if last is not None and not (last.settings.enabled and last.settings.monitor):
+                    break
+                self._wait(last)
+                if self._renewed():
+                    return True
+        except ServerGone:
+            self.runtime.withdraw()
+        finally:
+            self.poke.close()
+            self.lock.release()
+        return False
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopped = True
+
+    def _pass(self) -> Pass | None:
+        try:
+            last = self.cycle.run_pass()
+        except ServerGone:
+            raise
+        except TmuxError as error:
+            if not self._server_lives():
+                raise ServerGone(str(error)) from error
+            self.runtime.log(f"tmux: {type(error).__name__}: {error}")
+            self.runtime.problem("tmux", f"{type(error).__name__}: {error}")
+            return None
+        self.runtime.problem("tmux", "")
+        note_problems(self.runtime, self.cycle)
+        self.ring(last)
+        return last
+
+    def _server_lives(self) -> bool:
+        return processes.alive(self.server_pid, self.server_started)
+
+    def _wait(self, last: Pass | None) -> None:
+        """Sleep until the next pass is due, or something says that it should be sooner."""
+        now = time.monotonic()
+        pause = BUSY_S if last is None or last.busy else QUIET_S
+        if last is not None and last.due_ms is not None:
+            pause = min(pause, max(last.due_ms / 1000, POKED_S))
+        if now < self.poked_until:
+            pause = min(pause, POKED_S)
+        until = now + pause
+        self._glance_at_processes(last, True)
+        while not self.stopped and (left := until - time.monotonic()) > 0:
+            if self.poke.wait(min(left, GLANCE_S)):
+                self.poked_until = time.monotonic() + POKE_LASTS_S
+                return
+            if not self._server_lives():
+                raise ServerGone("the server's process ended")
+            if last is not None and (self.cycle.record_changed(last) or self._glance_at_processes(last, False)):
+                return
+
+    def _glance_at_processes(self, last: Pass | None, first: bool) -> bool:
+        """Whether an agent ended, or one that was quiet woke up: it used CPU. Linux only; elsewhere never."""
+        ticks: dict[int, int] = {}
+        noticed = False
+        for subject in last.subjects if last else ():
+            pid = subject.identity.pid if subject.identity else None
+            if pid is None:
+                continue
+            used = processes.cpu_ticks(pid)
+            if used is None:
+                noticed = True
+                continue
+            ticks[pid] = used
+            noticed = noticed or (
+                last is not None and not last.busy and used - self._ticks.get(pid, used) >= AWAKE_TICKS
+            )
+        self._ticks = ticks
+        return noticed and not first
+
+    def _renewed(self) -> bool:
+        """Now and then: is the code on disk still ours, and the lock?"""
+        if time.monotonic() - self.checked < SELF_CHECK_S:
+            return False
+        self.checked = time.monotonic()
+        if not self.lock.still_ours():
+            self.stopped = True
+        try:
+            return build() != self.version
+        except OSError:  # in the middle of an update, or removed: what runs goes on running
+            return False
+
+
+class Ringer:
+    """Fires the alerts a pass has claimed."""
+
+    def __init__(self) -> None:
+        self.commands = alerts.Commands()
+
+    def __call__(self, last: Pass) -> None:
+        """Ring for every pane whose alert this process has claimed in its transaction."""
+        self.commands.reap()
+        for subject in last.alerts:
+            if "bell" in last.settings.alert:
+                alerts.bell(subject.row.tty)
+            if last.settings.alert_command:
+                self.commands.run(last.settings.alert_command, facts(subject))
+
+
+def facts(subject: Subject) -> Mapping[str, str]:
+    """What an alert command is told, as environment variables."""
+    verdict = subject.decision.verdict if subject.decision else None
+    row = subject.row
+    return {
+        "AGENT_PANE": row.pane_id,
+        "AGENT_NAME": subject.identity.agent if subject.identity else "",
+        "AGENT_STATE": str(verdict.state) if verdict else "",
+        "AGENT_DETAIL": (verdict.detail or "") if verdict else "",
+        "AGENT_TEXT": strip_controls(verdict.text) if verdict else "",
+        "AGENT_SESSION": strip_controls(row.session_name),
+        "AGENT_WINDOW": strip_controls(row.window_name),
+        "AGENT_DIR": strip_controls(row.path),
+    }
+
+
+def note_problems(runtime: Runtime, cycle: Cycle) -> None:
+    """Leave for doctor what is wrong with manifests, rules and options."""
+    runtime.problem("manifests", "; ".join(cycle.catalog.problems))
+    runtime.problem("rules", "; ".join(cycle.guard.problems))
+    runtime.problem("options", "; ".join(cycle.settings.problems))
+
+
+def serve(target: Target, server_pid: int) -> int:
+    """Be the monitor of this server, or leave it to the one there is."""
+    remove_stale()
+    runtime = open_runtime(server_pid)
+    version = build()
+    lock = take_lock(runtime, version)
+    if lock is None:
+        return 0
+    if Monitor(target, server_pid, runtime, lock, version).run():
+        os.execv(sys.executable, [sys.executable, "-m", "agents_plugin", "monitor", *sys.argv[2:]])
+    return 0
