@@ -1,19 +1,18 @@
 # Focus clearing and navigation, in tmux's own language: no process is started, so all of it works with no Python alive.
 # agents.tmux sources this file; the rollup, the poke and the driver are looked up by name when they are needed.
 
-# Arriving at a pane, and leaving one. AGENTS_AT (hidden, per session) is the pane the session looked at before:
-# tmux's own {last} is a pane nobody left after kill-pane, kill-window or switch-client -t %p.
-# A session attached this very second was not being looked at, so what it "left" was seen by nobody.
+# Arriving at a pane, and leaving one. AGENTS_AT (hidden, per session, absent while nobody is attached to it) is the pane
+# the session showed before: tmux's own {last} names a pane nobody left after kill-pane, kill-window, switch-client -t %p.
 %hidden AGENTS_BODY='\
 if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
   if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{window_active_clients}}" {\
     if-shell -F "#{@agent_attention}" { set-option -pqu @agent_attention ; set-environment -gh AGENTS_SEEN 1 } ;\
-    if-shell -F "#{&&:#{m:%*,#{AGENTS_AT}},#{&&:#{session_attached},#{!=:#{session_last_attached},#{T:#{l:%s}}}}}" {\
+    if-shell -F "#{&&:#{m:%*,#{AGENTS_AT}},#{session_attached}}" {\
       run-shell -C "if-shell -F -t \"#{AGENTS_AT}\" \"##{&&:##{==:##{pane_id},#{AGENTS_AT}},##{@agent_attention}}\" \
         { set-option -pqu -t \"#{AGENTS_AT}\" @agent_attention ; set-environment -gh AGENTS_SEEN 1 }"\
     }\
   } ;\
-  set-environment -hF AGENTS_AT "#{pane_id}" ;\
+  if-shell -F "#{session_attached}" { set-environment -hF AGENTS_AT "#{pane_id}" } ;\
   if-shell -F "#{AGENTS_SEEN}" {\
     set-environment -ghu AGENTS_SEEN ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
   }\
@@ -24,8 +23,16 @@ if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
 set-hook -g window-pane-changed[4710] "$AGENTS_BODY"
 set-hook -g after-select-pane[4710] "$AGENTS_BODY"
 set-hook -g session-window-changed[4710] "$AGENTS_BODY"
-set-hook -g session-created[4710] 'set-environment -hF AGENTS_AT "#{pane_id}"'
-run-shell -C '#{S:set-environment -h -t "#{session_id}" AGENTS_AT "#{pane_id}" ; }'
+set-environment -ghu AGENTS_BODY
+
+# Clients that come and go decide what is being looked at.
+%hidden AGENTS_BODY='run-shell -C \
+"#{S:#{?session_attached,set-environment -h -t \"#{session_id}\" AGENTS_AT \"#{pane_id}\",\
+set-environment -hu -t \"#{session_id}\" AGENTS_AT} ; }"'
+set-hook -g client-session-changed[4710] "$AGENTS_BODY"
+set-hook -g client-detached[4710] "$AGENTS_BODY"
+run-shell -C '#{S:#{?session_attached,set-environment -h -t "#{session_id}" AGENTS_AT "#{pane_id}",\
+set-environment -hu -t "#{session_id}" AGENTS_AT} ; }'
 set-environment -ghu AGENTS_BODY
 
 # The terminal gets the focus back (with focus-events on): what it shows is seen.
