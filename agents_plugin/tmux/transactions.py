@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable
 
+from agents_plugin.core.plan import PaneChange
 from agents_plugin.core.text import strip_controls
-from agents_plugin.tmux.contract import QUEUE, ROLLUP_ALIAS, claim_variable, published_variable, quote, version_variable
+from agents_plugin.tmux.contract import QUEUE, claim_variable, published_variable, quote, version_variable
+from agents_plugin.tmux.rollup import COMMAND, FORGET
 from agents_plugin.tmux.runner import Runner, is_pane_id
 
 #: Characters a published value may have: a text is 32 cells, a session id or a model name a few dozen.
@@ -21,30 +22,9 @@ _STATE = re.compile(r"[A-Za-z0-9_.:-]*")
 _STYLE = re.compile(r"(#+)\[")
 
 
-class Change(Protocol):
-    """What a transaction needs of a planned change (core/plan.py).
-
-    `expected_version` and `expected_state` are what the change was decided on: the hidden version token and the raw
-    `@agent_state`, empty when absent. The server refuses the change when either is another by now.
-    """
-
-    @property
-    def pane_id(self) -> str: ...  # noqa: D102
-    @property
-    def set(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def unset(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def env(self) -> Mapping[str, str]: ...  # noqa: D102
-    @property
-    def expected_version(self) -> str: ...  # noqa: D102
-    @property
-    def expected_state(self) -> str: ...  # noqa: D102
-
-
 def write(
     runner: Runner,
-    changes: Iterable[Change],
+    changes: Iterable[PaneChange],
     queue: str | None = None,
     forget: Iterable[str] = (),
     rollup: bool = True,
@@ -62,15 +42,17 @@ def write(
     lines += [forgetting(pane) for pane in forget if is_pane_id(pane)]
     if queue is not None:
         lines.append(queueing(queue))
+    if stale:
+        lines.append(f"{FORGET}\n")
     if stale or (rollup and (queue is not None or any(change.set or change.unset for change in planned))):
-        lines.append(f"{ROLLUP_ALIAS}\n")
+        lines.append(f"{COMMAND}\n")
     if not lines:
         return frozenset()
     answer = runner.source("".join(lines)).stdout
     return frozenset(f"%{number}" for number in re.findall(rf"^{nonce} (\d+)$", answer, re.MULTILINE))
 
 
-def transaction(change: Change, nonce: str) -> str:
+def transaction(change: PaneChange, nonce: str) -> str:
     """One line: the guard, and the block that runs whole or not at all and then says `nonce <pane number>`.
 
     Raises ValueError for a name that is not ours to write.
@@ -89,7 +71,7 @@ def transaction(change: Change, nonce: str) -> str:
     return f"if-shell -F -t {pane} '{guard(change)}' {{ {' ; '.join(commands)} }}\n"
 
 
-def guard(change: Change) -> str:
+def guard(change: PaneChange) -> str:
     """The format that is true while the pane is what the change was decided on."""
     pane = change.pane_id
     here = f"#{{==:#{{pane_id}},{pane}}}"
