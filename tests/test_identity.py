@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agents_plugin.core import identity, programs
+from agents_plugin.core import programs
 from agents_plugin.core.evidence import Identity, PaneRow
-from agents_plugin.core.identity import Proc, Table, identify, pane_of, pane_of_event, recognise, speaks_for
+from agents_plugin.core.identity import identify, pane_of, pane_of_event, recognise, speaks_for
 from agents_plugin.core.manifest import Manifest, build
+from agents_plugin.core.trees import Proc, Table, subtree
 
 SPECS: dict[str, dict[str, object]] = {
     "claude": {
@@ -454,8 +455,8 @@ def test_pane_of_event(ancestors: list[tuple[int, float | None]], expected: tupl
 
 def test_subtree_keeps_parents_first() -> None:
     table = tree(SHELL, proc(12, 11, "b"), proc(11, 10, "a"), proc(20, 1, "other"))
-    assert [p.pid for p in identity.subtree(10, table)] == [10, 11, 12]
-    assert identity.subtree(99, table) == []
+    assert [p.pid for p in subtree(10, table)] == [10, 11, 12]
+    assert subtree(99, table) == []
 
 
 @pytest.mark.parametrize("text", ["", "/", "''", "-", ".", "@", "a b", "\x00", "é" * 300, "-" * 15, "." + "-" * 14])

@@ -5,43 +5,20 @@ Pure: a process table goes in, an `Identity` comes out. `host/processes.py` read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agents_plugin.core import programs
 from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.manifest import Manifest, Signature
 from agents_plugin.core.programs import Program
+from agents_plugin.core.trees import START_SLACK, Proc, Table, ancestry, children, root_of, same_process, subtree
 
-#: Process starts are compared across readers: one counts clock ticks, another has whole seconds.
-START_SLACK = 2.0
 _MAX_DEPTH = 64
 _COMMAND_CHARS = 200
 #: Words that make an agent's binary a server for other programs: `codex app-server`, `gemini --acp`.
 _SERVERS = ("app-server", "mcp-server", "exec-server", "--acp", "--experimental-acp")
 _SERVER_COMMANDS = frozenset(("acp", "completion", "daemon", "mcp", "serve", "server"))
-
-
-@dataclass(frozen=True)
-class Proc:
-    """One process. `comm` is the kernel's name (cut at 15 characters), `started` in seconds since the epoch.
-
-    `argv` and `exe` are empty when nobody asked for them or they can't be read. `tpgid` is the foreground process
-    group of the process's terminal, None without one.
-    """
-
-    pid: int
-    ppid: int
-    pgrp: int
-    comm: str
-    argv: tuple[str, ...] = ()
-    exe: str = ""
-    started: float = 0.0
-    tpgid: int | None = None
-    zombie: bool = False
-
-
-Table = Mapping[int, Proc]
 
 
 @dataclass(frozen=True)
@@ -52,11 +29,6 @@ class Hit:
     headless: bool
     direct: bool  # false: seen through a wrapper whose child will be the agent
     script: bool  # code run by an interpreter
-
-
-def same_process(proc: Proc | None, started: float | None) -> bool:
-    """Whether `proc` is the process that began at `started` and not a later one with its pid. None: no proof needed."""
-    return proc is not None and (started is None or abs(proc.started - started) <= START_SLACK)
 
 
 def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = None) -> Hit | None:
@@ -152,38 +124,6 @@ def speaks_for(pid: int, owner: int, table: Table, manifests: Sequence[Manifest]
     return inner is not None and owner in table and table[owner].ppid == inner[0].pid
 
 
-def ancestry(pid: int, table: Table) -> Iterator[Proc]:
-    """The process and its ancestors, nearest first; ends at the first one that is not in the table."""
-    for _ in range(_MAX_DEPTH):
-        proc = table.get(pid)
-        if proc is None:
-            return
-        yield proc
-        if proc.ppid == pid:
-            return
-        pid = proc.ppid
-
-
-def children(table: Table) -> dict[int, list[Proc]]:
-    """Processes by parent, in order of pid."""
-    found: dict[int, list[Proc]] = {}
-    for pid in sorted(table):
-        found.setdefault(table[pid].ppid, []).append(table[pid])
-    return found
-
-
-def subtree(root: int, table: Table) -> list[Proc]:
-    """`root` and everything below it, parents before children; [] when it is gone."""
-    below = children(table)
-    queue = [table[root]] if root in table else []
-    seen = {root}
-    for proc in queue:
-        fresh = [child for child in below.get(proc.pid, ()) if child.pid not in seen]
-        seen.update(child.pid for child in fresh)
-        queue.extend(fresh)
-    return queue
-
-
 @dataclass
 class _Walk:
     """A pane's tree down to its outermost agents."""
@@ -194,14 +134,15 @@ class _Walk:
 
 def _walk(root: int, table: Table, manifests: Sequence[Manifest], title: str) -> _Walk:
     walk, below, seen = _Walk(), children(table), {root}
-    queue: list[tuple[Proc, tuple[Proc, ...]]] = [(table[root], ())] if root in table else []
+    present = root in table or root in below
+    queue: list[tuple[Proc, tuple[Proc, ...]]] = [(root_of(root, table), ())] if present else []
     for proc, above in queue:
         hit = recognise(proc, manifests, title)
         if hit:
             walk.agents.append(_innermost(proc, hit, above, below, manifests))
             continue
         what = programs.program(proc.comm, proc.argv, proc.exe)
-        if not proc.zombie:
+        if not proc.zombie and proc.pid in table:
             walk.others.append((proc, what))
         if programs.HOSTS.isdisjoint(what.names) and len(above) < _MAX_DEPTH:
             fresh = [child for child in below.get(proc.pid, ()) if child.pid not in seen]
@@ -255,7 +196,7 @@ def _by_process(
     guess = _by_title(pane, walk, foreground, manifests, bool(remote))
     if remote:
         return Identity(guess, "title" if guess else "foreground", remote[1], remote[2], remote=remote[0])
-    if not table.get(pane.pane_pid) and not guess:
+    if not table and not guess:
         return _by_command(pane, manifests)
     front_proc = _front(walk, foreground)
     if guess:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from agents_plugin.core.identity import START_SLACK, Proc, subtree
+from agents_plugin.core.trees import START_SLACK, Proc, subtree
 
 _MAX_READ = 65536  # of a command line or environment: prompts can be huge
 _PS_DEADLINE = 2.0
@@ -147,7 +147,7 @@ class Procfs:
         comm, fields = self._stat(pid)
         if len(fields) < 20:
             return None
-        state, ppid, pgrp, _, _, tpgid = fields[:6]
+        state, ppid, pgrp, session, _, tpgid = fields[:6]
         return Proc(
             pid=pid,
             ppid=int(ppid),
@@ -156,6 +156,7 @@ class Procfs:
             started=self.epoch(int(fields[19])),
             tpgid=int(tpgid) if int(tpgid) > 0 else None,
             zombie=state in (b"Z", b"X"),
+            session=int(session),
         )
 
     def detail(self, proc: Proc) -> Proc:
@@ -241,21 +242,24 @@ class Psutil:
         """One process without arguments, None when it is gone."""
         try:
             process = self.psutil.Process(pid)
-            started = float(process.create_time())
         except self.errors:
             return None
         try:
-            group = os.getpgid(pid)
-        except OSError:
-            group = 0
-        status = self._ask(process, "status", "")
+            started = float(process.create_time())
+        except self.psutil.ZombieProcess:
+            return Proc(pid, self._ask(process, "ppid", 0), 0, "", zombie=True)
+        except self.psutil.NoSuchProcess:
+            return None
+        except self.errors:  # denied: its place in the tree still counts
+            started = 0.0
         return Proc(
             pid=pid,
             ppid=self._ask(process, "ppid", 0),
-            pgrp=group,
+            pgrp=_quietly(os.getpgid, pid),
             comm=self._ask(process, "name", ""),
             started=started,
-            zombie=status == self.psutil.STATUS_ZOMBIE,
+            zombie=self._ask(process, "status", "") == self.psutil.STATUS_ZOMBIE,
+            session=_quietly(os.getsid, pid),
         )
 
     def detail(self, proc: Proc) -> Proc:
@@ -295,3 +299,10 @@ class Psutil:
             return getattr(process, what)()
         except self.errors:
             return default
+
+
+def _quietly(ask: Callable[[int], int], pid: int) -> int:
+    try:
+        return ask(pid)
+    except OSError:
+        return 0

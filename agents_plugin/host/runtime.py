@@ -243,7 +243,9 @@ class Runtime:
         """What the last pass remembered for this very server; {} when there is none, it is broken or of another one."""
         try:
             memory = json.loads(self._text("memory.json", _MEMORY_BYTES))
-            if memory["schema"] == _MEMORY_SCHEMA and memory["server"] == [self.server_pid, server_started]:
+            pid, started = memory["server"]
+            # A start time is rounded: the boot time it is counted from moves by a second when the clock is adjusted.
+            if memory["schema"] == _MEMORY_SCHEMA and pid == self.server_pid and abs(started - server_started) <= 2:
                 data = memory["data"]
                 return data if isinstance(data, dict) else {}
         except (ValueError, KeyError, TypeError, RecursionError):
