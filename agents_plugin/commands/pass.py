@@ -1,0 +1,43 @@
+"""`agents pass`: one pass by a process of its own. With `@agents-monitor off` the status line's driver starts it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from agents_plugin import server
+
+NAME = "pass"
+HELP = "look at all panes once (started by the plugin when there is no monitor)"
+
+
+def configure(parser: ArgumentParser) -> None:
+    """The options that name a server."""
+    server.configure(parser)
+
+
+def run(args: Namespace) -> int:
+    """Look, write what changed, remember for the next one. 1: no server, or the runtime directory is not ours."""
+    from agents_plugin.cycle import Cycle
+    from agents_plugin.host import processes
+    from agents_plugin.host.runtime import RuntimeRefused, open_runtime
+    from agents_plugin.monitor import Ringer, note_problems
+    from agents_plugin.tmux.runner import Runner, TmuxError
+
+    found = server.target(args)
+    try:
+        pid = found.pid or int(Runner(found.socket).check("display-message", "-p", "#{pid}"))
+        runtime = open_runtime(pid)
+        started = int(processes.started_of(pid) or 0)
+        cycle = Cycle(found.socket, server_pid=pid)
+        before = runtime.read_memory(started)
+        cycle.recall(before)
+        last = cycle.run_pass()
+    except (TmuxError, RuntimeRefused) as error:
+        print(f"agents pass: {error}")
+        return 1
+    after = cycle.remember()
+    if after != before:
+        runtime.write_memory(started, after)
+    note_problems(runtime, cycle)
+    Ringer()(last)
+    return 0
