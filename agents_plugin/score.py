@@ -11,6 +11,7 @@ from agents_plugin.tape import Tape, Transition
 #: Truth lines come from the driver of the recording: they are late or early by up to this much.
 SLACK_MS = 1_000
 BLOCKED_WITHIN_MS = 1_500
+BLOCKED_STAYS_MS = 1_000
 IDLE_GRACE_MS = 1_000
 
 Span = tuple[int, int, State]
@@ -69,11 +70,12 @@ def score(
             result.missed.append({"t_ms": begin, "truth": state.value, "for_ms": stop - begin, "late_ms": late})
     for begin, stop, state in published:
         if state is State.BLOCKED:
+            lingering = [(a, b + BLOCKED_STAYS_MS, truth) for a, b, truth in truths if truth is state]
             result.false_blocked += [
-                {"t_ms": a, "for_ms": b - a} for a, b in _outside(begin, stop, truths, State.BLOCKED, slack_ms)
+                {"t_ms": a, "for_ms": b - a} for a, b in _outside(begin, stop, lingering, slack_ms)
             ]
         if state is State.IDLE:
-            wrong = _outside(begin, stop, [t for t in truths if t[2] is not State.WORKING], None, slack_ms)
+            wrong = _outside(begin, stop, [span for span in truths if span[2] is not State.WORKING], slack_ms)
             result.false_idle_ms += sum(b - a for a, b in wrong if a >= truths[0][0])
     return result
 
@@ -98,12 +100,10 @@ def _latency(published: list[Span], begin: int, stop: int, state: State) -> int 
     return None
 
 
-def _outside(begin: int, stop: int, truths: list[Span], state: State | None, slack: int) -> list[tuple[int, int]]:
-    """The parts of [begin, stop] farther than `slack` from every truth span of the state (None: any)."""
+def _outside(begin: int, stop: int, truths: Sequence[Span], slack: int) -> list[tuple[int, int]]:
+    """The parts of [begin, stop] farther than `slack` from every one of these spans."""
     parts = [(begin, stop)]
-    for a, b, truth in truths:
-        if state is not None and truth is not state:
-            continue
+    for a, b, _ in truths:
         low, high = a - slack, b + slack
         parts = [piece for x, y in parts for piece in ((x, min(y, low)), (max(x, high), y)) if piece[1] > piece[0]]
     return parts

@@ -90,8 +90,14 @@ def queue(panes: Iterable[Waiting]) -> tuple[str, ...]:
     return tuple(pane.pane_id for pane in sorted(waiting, key=lambda p: (need(p), p.since_ms, int(p.pane_id[1:]))))
 
 
-def alert_due(verdict: Verdict, notified_at_ms: int | None, mute_until_ms: int | None, now_ms: int) -> bool:
-    """Whether a blocked run still owes its one alert: not fired since the run began, and not muted."""
+def alert_due(
+    verdict: Verdict, notified_at_ms: int | None, mute_until_ms: int | None, now_ms: int, settle_ms: int = 0
+) -> bool:
+    """Whether a blocked run still owes its one alert: not fired since the run began, not muted, and not a flicker.
+
+    A prompt that something answers within `settle_ms` rings for nobody.
+    """
     if verdict.state is not State.BLOCKED or (mute_until_ms or 0) > now_ms:
         return False
-    return notified_at_ms is None or notified_at_ms < verdict.since_ms
+    settled = now_ms - verdict.since_ms >= settle_ms or now_ms < verdict.since_ms
+    return settled and (notified_at_ms is None or notified_at_ms < verdict.since_ms)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from agents_plugin.core.claims import last_turn_end, newest, without_background
 from agents_plugin.core.evidence import Claim, Identity, Look, Match, Verdict
-from agents_plugin.core.memory import Memory, believable
+from agents_plugin.core.memory import Memory, believable, claim_key
 from agents_plugin.core.states import Source, State
 
 
@@ -103,7 +103,7 @@ class _Fold:
         previous = case.previous
         # An unknown verdict is no evidence: what it interrupted is what claims are compared with.
         self.standing = self.memory.before if previous and previous.state is State.UNKNOWN else previous
-        self.decided_at = self.memory.decided_at(self.standing, case.now_ms)
+        self.decided_at = believable(self.standing.evidence_at_ms, case.now_ms) if self.standing else 0
 
     def decide(self) -> Decision:
         reason = self.unwanted()
@@ -114,7 +114,7 @@ class _Fold:
         before = verdict if verdict.state in (State.WORKING, State.IDLE) else self.kept_before()
         came_from = self.standing.state if self.standing else None
         self.trace.append(f"=> {verdict.state}{'/' + verdict.detail if verdict.detail else ''}: {verdict.why}")
-        memory = replace(self.memory, before=before, decided=verdict.state, decided_ms=verdict.evidence_at_ms)
+        memory = replace(self.memory, before=before)
         return Decision(verdict, memory, self.claim, came_from, tuple(self.trace), self.due)
 
     def kept_before(self) -> Verdict | None:
@@ -187,11 +187,12 @@ class _Fold:
         return match
 
     def overruled(self) -> bool:
-        """Whether the screen has already decided against this claim: it was judged on newer evidence."""
+        """Whether the screen has decided against this claim, or had well before it was known: a spool may be late."""
         standing, claim = self.standing, self.claim
         if not standing or not claim or standing.source is not Source.SCREEN or standing.state is claim.state:
             return False
-        return self.decided_at > believable(claim.at_ms, self.case.now_ms)
+        late = self.decided_at - believable(claim.at_ms, self.case.now_ms)
+        return self.memory.beaten == claim_key(claim) or late >= self.case.windows.settle_ms
 
     def unseen(self) -> Verdict:
         """4: the screen says nothing; the previous verdict stands unless a claim is newer."""
@@ -199,7 +200,8 @@ class _Fold:
         skip = case.look.reading.skip if case.look else None
         why = f"4 the user is in {skip}" if skip else "4 scrolled back" if case.facts.frozen else "4 no look yet"
         self.memory = self.memory.seeing(None, case.mono_ms)
-        if standing and not (claim and believable(claim.at_ms, case.now_ms) > self.decided_at):
+        newer = claim and believable(claim.at_ms, case.now_ms) > self.decided_at and not self.overruled()
+        if standing and not newer:
             return self.stay(standing, f"{why}; the verdict stands")
         if claim:
             return self.by_claim(claim, None, f"{why}; the claim counts")
@@ -280,7 +282,7 @@ class _Fold:
         if agreed:
             detail, text = detail or agreed.detail, text or agreed.text
         elif match is None and previous and previous.state is claim.state and claim.at_ms <= previous.evidence_at_ms:
-            detail, text = detail or previous.detail, text or previous.text
+            detail, text = previous.detail or detail, previous.text or text
         return self.new(claim.state, detail, claim.source, claim.at_ms, claim.why or str(claim.source), text)
 
     def by_screen(self, match: Match, look: Look, step: str) -> Verdict:
@@ -291,8 +293,9 @@ class _Fold:
         previous = self.case.previous
         if previous and previous.state is match.state and previous.source is Source.SCREEN:
             # The time that decided stays, or a claim that arrives a little late would count as overruled already.
-            between = claim and believable(claim.at_ms, self.case.now_ms) > self.decided_at
-            at = at if between else min(at, self.decided_at or at)
+            at = min(at, self.decided_at or at)
+        if claim and claim.state is not match.state:
+            self.memory = replace(self.memory, beaten=claim_key(claim))
         return self.new(match.state, match.detail, Source.SCREEN, at, f"rule {match.rule}", text)
 
     def stay(self, verdict: Verdict, step: str) -> Verdict:

@@ -18,8 +18,8 @@ SKEW_MS = 1_500
 @dataclass(frozen=True)
 class Memory:
     """`chrome` is the state the screen has shown without a break since `chrome_mono`; `claim_mono` is when the claim
-    named `claim_key` had age 0 (both monotonic ms). `before` is the last working or idle verdict, `decided_ms` the
-    evidence time of the last verdict, which may be later than the published one.
+    named `claim_key` had age 0 (both monotonic ms). `before` is the last working or idle verdict, `beaten` names the
+    claim that the screen overruled.
     """
 
     chrome: State | None = None
@@ -27,8 +27,7 @@ class Memory:
     claim_key: str = ""
     claim_mono: int = 0
     before: Verdict | None = None
-    decided: State | None = None
-    decided_ms: int = 0
+    beaten: str = ""
 
     def seeing(self, chrome: State | None, mono_ms: int) -> Memory:
         """The memory after a look that shows `chrome` (None: nothing, or the screen is nobody's evidence)."""
@@ -43,13 +42,6 @@ class Memory:
             return self
         age = max(0, now_ms - claim.at_ms) if claim else 0
         return replace(self, claim_key=key, claim_mono=mono_ms - age)
-
-    def decided_at(self, standing: Verdict | None, now_ms: int) -> int:
-        """The evidence time of the verdict that stands; 0 without one."""
-        if standing is None:
-            return 0
-        later = self.decided_ms if self.decided is standing.state else 0
-        return max(believable(standing.evidence_at_ms, now_ms), believable(later, now_ms))
 
 
 def claim_key(claim: Claim | None) -> str:
@@ -71,8 +63,7 @@ def dump(memory: Memory) -> dict[str, object]:
         "claim": memory.claim_key,
         "claim_mono": memory.claim_mono,
         "before": before and _plain(before),
-        "decided": memory.decided and memory.decided.value,
-        "decided_ms": memory.decided_ms,
+        "beaten": memory.beaten,
     }
 
 
@@ -81,15 +72,14 @@ def load(data: object) -> Memory:
     if not isinstance(data, Mapping):
         return Memory()
     try:
-        chrome, before, decided = data["chrome"], data["before"], data["decided"]
+        chrome, before = data["chrome"], data["before"]
         return Memory(
             State(chrome) if chrome else None,
             int(data["chrome_mono"]),
             str(data["claim"]),
             int(data["claim_mono"]),
             _verdict(before) if before else None,
-            State(decided) if decided else None,
-            int(data["decided_ms"]),
+            str(data["beaten"]),
         )
     except (KeyError, TypeError, ValueError, IndexError):
         return Memory()
