@@ -105,7 +105,7 @@ OPTIONS: tuple[Option, ...] = (
 
 BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
 
-_NUMBER = re.compile(r"\d{1,6}(\.\d{1,3})?")
+_NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 _COLOUR = re.compile(r"[A-Za-z]+[A-Za-z0-9]*|#[0-9A-Fa-f]{6}")
 _TRUE = {"on", "1", "yes", "true"}
 _FALSE = {"off", "0", "no", "false"}

@@ -43,7 +43,7 @@ def parse(answer: str, nonce: str) -> dict[str, Screen]:
     parts = answer.split(nonce)
     # Before the first mark nothing is ours; then head and rows alternate.
     for head, rows in zip(parts[1::2], parts[2::2], strict=False):
-        found = re.match(r" (\d+) (\d*) (\d*) ([01]?) ([01]?) (\d*) (.*)", head, re.DOTALL)
+        found = re.match(r" ([0-9]+) ([0-9]*) ([0-9]*) ([01]?) ([01]?) ([0-9]*) (.*)", head, re.DOTALL)
         if found is None:
             continue
         number, x, y, shown, alternate, cols, title = found.groups()

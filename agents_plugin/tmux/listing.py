@@ -61,10 +61,17 @@ def observe(runner: Runner) -> Snapshot:
     pane id is in `unreadable`.
     """
     nonce = secrets.token_hex(4)
-    answer = runner.check(
+    output = runner.run(
         "display-message",
         "-p",
         _format(nonce, "S", _SERVER_FACTS, _SERVER_TEXTS),
+        ";",
+        "display-message",
+        "-p",
+        f"<{nonce}V|",
+        ";",
+        "show-environment",
+        "-gh",
         ";",
         "list-clients",
         "-F",
@@ -74,15 +81,11 @@ def observe(runner: Runner) -> Snapshot:
         "-a",
         "-F",
         _format(nonce, "P", _PANE_FACTS, _PANE_TEXTS),
-        ";",
-        "display-message",
-        "-p",
-        f"<{nonce}E",
-        ";",
-        "show-environment",
-        "-gh",
     )
-    return parse(answer, nonce)
+    # What a list says on a server without sessions.
+    if output.code != 0 and "no current target" not in output.stderr:
+        raise ListingError(output.stderr.strip())
+    return parse(output.stdout, nonce)
 
 
 def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -> str:
@@ -93,15 +96,17 @@ def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -
 
 def parse(answer: str, nonce: str) -> Snapshot:
     """A Snapshot from what `observe` asked for. Raises ListingError when the frame of the answer is not there."""
-    body, end, environment = answer.partition(f"<{nonce}E\n")
+    environment: dict[str, str] | None = None
     server: tuple[list[str], list[str]] | None = None
     clients: list[ClientRow] = []
     panes: dict[str, PaneRow] = {}
     unreadable: list[str] = []
-    rows = _rows(body, nonce)
+    rows = _rows(answer, nonce)
     for kind, facts, texts in rows:
         if kind == "S" and len(facts) == len(_SERVER_FACTS) and len(texts) == len(_SERVER_TEXTS):
             server = facts, texts
+        elif kind == "V":
+            environment = _environment("|".join(facts))
         elif kind == "C":
             client = _client(facts, texts)
             if client:
@@ -112,7 +117,7 @@ def parse(answer: str, nonce: str) -> Snapshot:
                 panes.setdefault(pane.pane_id, pane)
             elif facts and is_pane_id(facts[0]):
                 unreadable.append(facts[0])
-    if server is None or not end:
+    if server is None or environment is None:
         raise ListingError(f"an answer of {len(answer)} characters without its frame")
     if not panes and any(kind == "P" for kind, _, _ in rows):
         raise ListingError("no row of the listing could be read")
@@ -124,7 +129,7 @@ def parse(answer: str, nonce: str) -> Snapshot:
         server_pid=_number(pid),
         server_started=_number(started),
         version=version,
-        environment=_environment(environment),
+        environment=environment,
         settings={name: named[name] for name in _SETTINGS if named[name]},
         globals={name: named[name] for name in GLOBAL_OPTIONS if named[name]},
         unreadable=tuple(pane for pane in unreadable if pane not in panes),

@@ -16,7 +16,7 @@ from agents_plugin.tmux.runner import Runner, is_pane_id
 LONGEST = 256
 
 _OPTION = re.compile(r"@agent_[a-z_]+")
-_VARIABLE = re.compile(r"AGENTS_\d+_[A-Z]+")
+_VARIABLE = re.compile(r"AGENTS_[0-9]+_[A-Z]+")
 _TOKENS = re.compile(r"[A-Za-z0-9_.:|-]*")
 _STATE = re.compile(r"[A-Za-z0-9_.:-]*")
 _STYLE = re.compile(r"(#+)\[")
@@ -49,7 +49,7 @@ def write(
     if not lines:
         return frozenset()
     answer = runner.source("".join(lines)).stdout
-    return frozenset(f"%{number}" for number in re.findall(rf"^{nonce} (\d+)$", answer, re.MULTILINE))
+    return frozenset(f"%{number}" for number in re.findall(rf"^{nonce} ([0-9]+)$", answer, re.MULTILINE))
 
 
 def transaction(change: PaneChange, nonce: str) -> str:
@@ -95,7 +95,7 @@ def forgetting(pane: str) -> str:
 
 def queueing(queue: str) -> str:
     """A line that writes the queue when it differs. ValueError unless it is pane ids, each followed by a blank."""
-    if not re.fullmatch(r"(%\d+ )*", queue):
+    if not re.fullmatch(r"(%[0-9]+ )*", queue):
         raise ValueError(f"not a queue: {queue!r}")
     command = f"set-option -gq {QUEUE} '{queue}'" if queue else f"set-option -gqu {QUEUE}"
     return f"if-shell -F '#{{!=:#{{{QUEUE}}},{queue}}}' {{ {command} }}\n"
