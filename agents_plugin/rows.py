@@ -1,0 +1,193 @@
+"""The rows of `agents ls`: one agent pane each, from what is published and who owns the pane now. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agents_plugin.core import attention
+from agents_plugin.core.attention import Waiting
+from agents_plugin.core.evidence import Claim, Identity, PaneRow
+from agents_plugin.core.plan import Published, hidden
+from agents_plugin.core.report import parse_report
+from agents_plugin.core.states import STATE_ORDER, Source, State, Tier
+
+SCHEMA = 1
+_DOUBLED = re.compile(r"(?<!#)((?:##)+)\[")
+_SEGMENT = re.compile(r"##|#\[[^\]]*\]")
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    """One agent pane, keys as in `ls --json`. Texts are the originals, hostile ones too; times are epoch milliseconds.
+
+    `session` is a name, `window` and `index` are the numbers of window and pane. `identity` is how the owner was found
+    just now (`hint` `registered` `foreground` `tree` `title`; None: the agent is gone, or only a report names it).
+    `confidence` tells how good the evidence of the state is, best first: `declared` (the agent says it itself),
+    `proven` `captured` `conservative` (screen rules, by their manifest's tier), `unverified` (a report whose sender was
+    not seen to run in the pane), `weak` (process or progress facts alone), `none` (nothing says it, or nobody is left).
+    """
+
+    pane: str
+    session: str
+    window: int
+    window_name: str
+    index: int
+    agent: str
+    state: str
+    detail: str | None
+    done: bool
+    attention: bool
+    needs_you: bool
+    since_ms: int | None
+    source: str | None
+    confidence: str
+    identity: str | None
+    evidence_age_ms: int | None
+    display_name: str | None
+    status_text: str | None
+    title: str
+    command: str
+    dir: str
+    pid: int | None
+    session_id: str | None
+    resume: str | None
+    muted: bool
+    host: str
+    server: str
+
+    def json(self) -> dict[str, Any]:
+        """The row as JSON data. Bytes that are no UTF-8 become U+FFFD: JSON has no way to say them."""
+        return {key: _whole(value) for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class Pane:
+    """A listed pane with what is known of it: what a row is made of."""
+
+    row: PaneRow
+    published: Published
+    identity: Identity | None = None
+    tier: Tier | None = None
+    session_id: str | None = None  # as the agent's record has it
+    environment: Mapping[str, str] | None = None  # our hidden book-keeping
+    out_of_scope: str = ""  # why this pane is no agent's unless it reports itself
+
+
+def report_variable(pane_id: str) -> str:
+    """Hidden variable with the time of the last report that came through `agents report`, and whence it came."""
+    return hidden(pane_id, "BY")
+
+
+def agent_rows(panes: Iterable[Pane], now_ms: int, host: str, server: str) -> list[AgentRow]:
+    """The agents among the panes, those who need you first."""
+    rows = [row for pane in panes if (row := agent_row(pane, now_ms, host, server))]
+    waiting = [Waiting(r.pane, r.state, r.detail, r.attention, r.since_ms or 0) for r in rows]
+    order = {pane: place for place, pane in enumerate(attention.queue(waiting))}
+    ranks = {state.value: rank for rank, state in enumerate(STATE_ORDER)}
+    return sorted(rows, key=lambda r: (order.get(r.pane, len(order)), ranks[r.state], r.since_ms or 0, int(r.pane[1:])))
+
+
+def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | None:
+    """The row of one pane; None when it is no agent's."""
+    row, published, identity = pane.row, pane.published, pane.identity
+    options = row.options
+    pending = pending_report(published, now_ms)
+    state = pending.state if pending else published_state(published)
+    owned = identity is not None and bool(identity.agent) and not pane.out_of_scope
+    if "@agent_ignore" in options or (state is None and not owned):
+        return None
+    told = state is not None
+    state = state or State.UNKNOWN
+    detail = pending.detail if pending else options.get("@agent_detail")
+    marked = bool(options.get("@agent_attention")) or bool(pending and pending.turn_end)
+    since = pending.at_ms if pending else number(options.get("@agent_since"))
+    at = pending.at_ms if pending else number(options.get("@agent_evidence_at"))
+    source = "report" if pending else options.get("@agent_source")
+    muted = number(options.get("@agent_mute_until"))
+    return AgentRow(
+        pane=row.pane_id,
+        session=row.session_name,
+        window=row.window_index,
+        window_name=row.window_name,
+        index=row.pane_index,
+        agent=options.get("@agent_name") or (identity.agent if identity else "") or "agent",
+        state=state.value,
+        detail=detail if told else None,
+        done=attention.done(state, marked),
+        attention=marked,
+        needs_you=attention.needs_you(state, detail, marked),
+        since_ms=since if told else None,
+        source=source if told else None,
+        confidence=confidence(pane, state, source if told else None, at),
+        identity=identity.how if identity and identity.how else None,
+        evidence_age_ms=max(0, now_ms - at) if told and at is not None else None,
+        display_name=options.get("@agent_display_name"),
+        status_text=undoubled(options["@agent_status_text"]) if "@agent_status_text" in options else None,
+        title=row.title,
+        command=row.command,
+        dir=row.path,
+        pid=number(options.get("@agent_pid")) or (identity.pid if identity else None),
+        session_id=options.get("@agent_session_id") or pane.session_id,
+        resume=None,
+        muted=muted is not None and muted > now_ms,
+        host=host,
+        server=server,
+    )
+
+
+def confidence(pane: Pane, state: State, source: str | None, at_ms: int | None) -> str:
+    """How good the evidence is; the words are those of `AgentRow`."""
+    if source == Source.REPORT:
+        said = (pane.environment or {}).get(report_variable(pane.row.pane_id), "")
+        # Anybody with the socket can set the option: only our own command looks where a report comes from.
+        return "declared" if at_ms is not None and said == f"{at_ms}.inside" else "unverified"
+    if state is State.UNKNOWN or source is None or pane.identity is None:
+        return "none"
+    if source in (Source.HOOK, Source.RECORD):
+        return "declared"
+    if source == Source.SCREEN and pane.tier:
+        return pane.tier.value
+    return "weak"
+
+
+def pending_report(published: Published, now_ms: int) -> Claim | None:
+    """A report that no pass has taken up yet."""
+    report = parse_report(published.raw_state, now_ms) if published.foreign else None
+    return report.claim if report else None
+
+
+def published_state(published: Published) -> State | None:
+    """The bare token that stands in `@agent_state`; None for anything else."""
+    try:
+        return State(published.raw_state)
+    except ValueError:
+        return None
+
+
+def undoubled(text: str) -> str:
+    """A published text as it was meant: `#` is doubled before `[` so that tmux draws it."""
+    return _DOUBLED.sub(lambda found: "#" * (len(found[1]) // 2) + "[", text)
+
+
+def unstyled(segment: str) -> str:
+    """A rendered status segment as plain text: styles gone, doubled `#` single."""
+    return _SEGMENT.sub(lambda found: "#" if found[0] == "##" else "", segment)
+
+
+def counts(rows: Iterable[AgentRow]) -> dict[str, int]:
+    """Panes per state; `idle` includes those that are `done`."""
+    states = list(rows)
+    found = {state.value: sum(row.state == state for row in states) for state in STATE_ORDER}
+    return {**found, "done": sum(row.done for row in states), "needs_you": sum(row.needs_you for row in states)}
+
+
+def number(text: str | None) -> int | None:
+    """A number somebody wrote into an option; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 16 else None
+
+
+def _whole(value: Any) -> Any:
+    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(value, str) else value
