@@ -264,7 +264,7 @@ class _Fold:
         progress_over = standing and standing.source is Source.PROGRESS and case.progress is not standing.state
         if case.progress and not dwelling and (standing is None or standing.source is Source.PROGRESS):
             return self.new(case.progress, None, Source.PROGRESS, case.now_ms, "progress by OSC 9;4")
-        if standing and not progress_over and standing.state is not State.BLOCKED:
+        if standing and not progress_over:
             return self.stay(standing, "9 held")
         return self.new(State.UNKNOWN, None, Source.PROCESS, case.now_ms, "nothing says what it does")
 
