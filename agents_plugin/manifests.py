@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ _LOADER: Any = None
 
 
 def _loader() -> Any:
-    """The fast safe loader (libyaml when it is there) that refuses a key given twice."""
+    """The fast safe loader, libyaml where it is: a key given twice is an error, `Yes`, `no` and `on` are texts."""
     global _LOADER
     if _LOADER is None:
         import yaml
@@ -82,6 +83,12 @@ def _loader() -> Any:
                         seen.add(key.value)
                 return mapping
 
+        # YAML 1.1 reads the answers of dialogs as booleans; 1.2 does not.
+        Loader.yaml_implicit_resolvers = {
+            first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:bool"]
+            for first, pairs in base.yaml_implicit_resolvers.items()
+        }
+        Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
         _LOADER = Loader
     return _LOADER
 

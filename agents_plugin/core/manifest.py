@@ -261,7 +261,7 @@ def _list(data: Mapping[str, Value], key: str, path: Path) -> list[Value]:
 def _one_or_many(value: object, path: Path) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not items or not all(isinstance(item, str) and item for item in items):
-        raise ManifestError("must be a text or a list of texts (quote numbers and words like no)", path)
+        raise ManifestError("must be a text or a list of texts (quote numbers and true, false, null)", path)
     return tuple(items)
 
 
