@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.identity import identify
 from agents_plugin.core.manifest import Manifest
+from agents_plugin.core.trees import children
 from agents_plugin.host import processes
 
 #: A program that prints may have become an agent without another name (a wrapper script): looked at this often.
@@ -84,6 +85,7 @@ class Owners:
         mono_ms: int,
     ) -> None:
         table = processes.sweep()
+        below = children(table)
         groups = processes.foreground_groups(row.pane_pid for row in rows)
         for row in rows:
             self.walks += 1
@@ -91,7 +93,7 @@ class Owners:
             group = groups.get(row.pane_pid)
             identity = identify(
                 row,
-                processes.detailed(row.pane_pid, table),
+                processes.detailed(row.pane_pid, table, below),
                 group,
                 manifests,
                 known.identity if known else None,

@@ -38,9 +38,9 @@ def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = Non
     what = programs.program(proc.comm, proc.argv, proc.exe)
     if what.shell or _serves(what):
         return None
-    for manifest in sorted(manifests, key=lambda m: not _by_place(what, proc, m.identity)):
+    places = [_by_place(what, proc, manifest.identity) for manifest in manifests]
+    for placed, manifest in sorted(zip(places, manifests, strict=True), key=lambda pair: not pair[0]):
         spec = manifest.identity
-        placed = _by_place(what, proc, spec)
         if not placed and not _by_name(what, spec, title):
             continue
         if any(programs.says(what.args, phrase) for phrase in spec.not_argv):

@@ -59,9 +59,9 @@ def children(table: Table) -> dict[int, list[Proc]]:
     return found
 
 
-def subtree(root: int, table: Table) -> list[Proc]:
-    """`root` and everything below it, parents before children; [] when it is gone."""
-    below = children(table)
+def subtree(root: int, table: Table, below: Mapping[int, list[Proc]] | None = None) -> list[Proc]:
+    """`root` and everything below it, parents before children; [] when it is gone. `below`: `children(table)`, if known."""
+    below = children(table) if below is None else below
     queue = [root_of(root, table)] if root in table or root in below else []
     seen = {root}
     for proc in queue:

@@ -50,10 +50,15 @@ def sweep() -> dict[int, Proc]:
     return backend().sweep()
 
 
-def detailed(pane_pid: int, table: Mapping[int, Proc]) -> dict[int, Proc]:
-    """The tree below `pane_pid` cut out of a sweep, with arguments and executables read: what `identify` wants."""
+def detailed(
+    pane_pid: int, table: Mapping[int, Proc], below: Mapping[int, list[Proc]] | None = None
+) -> dict[int, Proc]:
+    """The tree below `pane_pid` cut out of a sweep, with arguments and executables read: what `identify` wants.
+
+    `below` is the sweep's `children`: whoever cuts many trees makes it once.
+    """
     read = backend().detail
-    return {proc.pid: read(proc) for proc in subtree(pane_pid, table)}
+    return {proc.pid: read(proc) for proc in subtree(pane_pid, table, below)}
 
 
 def chain(pid: int, table: Mapping[int, Proc]) -> dict[int, Proc]:
