@@ -146,7 +146,9 @@ def same_name(candidate: str, name: str) -> bool:
 def has_components(path: str, wanted: Sequence[str]) -> bool:
     """Whether the `wanted` components stand next to each other in `path`; versions (`name@1.2`) do not matter."""
     have, want = _components(path), tuple(wanted)
-    return bool(want) and any(have[i : i + len(want)] == want for i in range(len(have) - len(want) + 1))
+    if not want or want[0] not in have:
+        return False
+    return any(have[i : i + len(want)] == want for i in range(len(have) - len(want) + 1))
 
 
 @lru_cache(maxsize=2048)

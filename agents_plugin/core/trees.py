@@ -60,7 +60,10 @@ def children(table: Table) -> dict[int, list[Proc]]:
 
 
 def subtree(root: int, table: Table, below: Mapping[int, list[Proc]] | None = None) -> list[Proc]:
-    """`root` and everything below it, parents before children; [] when it is gone. `below`: `children(table)`, if known."""
+    """`root` and everything below it, parents before children; [] when it is gone.
+
+    `below` is `children(table)`, for those who have it already.
+    """
     below = children(table) if below is None else below
     queue = [root_of(root, table)] if root in table or root in below else []
     seen = {root}
