@@ -6,15 +6,15 @@
 %hidden AGENTS_BODY='\
 if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
   if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{window_active_clients}}" {\
-    if-shell -F "#{@agent_attention}" { set-option -pqu @agent_attention ; set-environment -gh AGENTS_SEEN 1 } ;\
+    if-shell -F "#{@agent_attention}" { set-option -pqu @agent_attention ; set-environment -gh AGENTS_CLEARED 1 } ;\
     if-shell -F "#{&&:#{m:%*,#{AGENTS_AT}},#{session_attached}}" {\
       run-shell -C "if-shell -F -t \"#{AGENTS_AT}\" \"##{&&:##{==:##{pane_id},#{AGENTS_AT}},##{@agent_attention}}\" \
-        { set-option -pqu -t \"#{AGENTS_AT}\" @agent_attention ; set-environment -gh AGENTS_SEEN 1 }"\
+        { set-option -pqu -t \"#{AGENTS_AT}\" @agent_attention ; set-environment -gh AGENTS_CLEARED 1 }"\
     }\
   } ;\
   if-shell -F "#{session_attached}" { set-environment -hF AGENTS_AT "#{pane_id}" } ;\
-  if-shell -F "#{AGENTS_SEEN}" {\
-    set-environment -ghu AGENTS_SEEN ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
+  if-shell -F "#{AGENTS_CLEARED}" {\
+    set-environment -ghu AGENTS_CLEARED ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
   }\
 }'
 
