@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import statistics
 import subprocess
@@ -173,11 +174,13 @@ def drive_tick(runs: int) -> bool:
                 lambda: subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=True)
             )
 
-        drive, plugin = str(ROOT / "scripts" / "drive"), str(ROOT / "agents.tmux")
+        plugin = str(ROOT / "agents.tmux")
+        job = re.search(r"#\((.*?)\)", server.global_option("status-right"))
+        assert job, "no driver in the status line"
         shell, tick, loads = [], [], []
         for _ in range(runs * 2):
             shell.append(run("sh", "-c", ":"))
-            tick.append(run(drive))
+            tick.append(run("sh", "-c", job[1]))
         for _ in range(runs):
             loads.append(run(plugin))
         empty, mine = statistics.median(shell), statistics.median(tick)
@@ -192,7 +195,7 @@ def one_shot(runs: int) -> bool:
         server.cmd("set-option", "-g", "@agents-monitor", "off")
         load(server)
         env = server.inside() | {"PYTHONPATH": str(ROOT)}
-        argv = [sys.executable, "-m", "agents_plugin", "pass"]
+        argv = [sys.executable, "-m", "agents_plugin", "monitor", "--once"]
         took, used = [], []
         for _ in range(runs):
             before = psutil.Process().cpu_times()
