@@ -1,4 +1,7 @@
-"""`python -m agents_plugin COMMAND …`: one module of `commands/` per command, only the asked one is loaded."""
+"""`python …/agents_plugin/__main__.py COMMAND …`: one module of `commands/` per command, only the asked one is loaded.
+
+Started as a file, never with `-m` from anywhere: that would put the current directory, and whatever lies in it, first.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 _COMMANDS = Path(__file__).resolve().parent / "commands"
+if not __package__:
+    sys.path[0] = str(_COMMANDS.parent.parent)
 
 
 def names() -> list[str]:

@@ -17,6 +17,7 @@ from agents_plugin.core.look import Plan, Seen, plan_look
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.memory import Memory
 from agents_plugin.core.plan import Labels, PaneChange, Published, plan
+from agents_plugin.core.programs import SHELLS, normalise
 from agents_plugin.core.report import Report, parse_claim, parse_report
 from agents_plugin.core.rollup import out_of_step
 from agents_plugin.core.screen import read
@@ -181,7 +182,9 @@ class Cycle:
             ignored="@agent_ignore" in row.options,
             frozen=self.settings.scrolled == "freeze" and row.scroll_position > 0,
         )
-        claims = self._claims(published, identity, record, now)
+        # A shell outlives whatever reported from it: then ten minutes bound the report.
+        shell = normalise(row.command) in SHELLS
+        claims = self._claims(published, None if shell else identity, record, now)
         mind = self._minds.setdefault(row.pane_id, Mind())
         return Subject(row, published, mind, identity, manifest, claims, record, facts)
 
@@ -205,8 +208,8 @@ class Cycle:
 
     # read, fold
 
-    def judge(self, subjects: list[Subject]) -> None:
-        """Read the screens that may have changed, in one batch, and fold."""
+    def judge(self, subjects: list[Subject]) -> dict[str, Screen]:
+        """Read the screens that may have changed, in one batch, and fold. The screens that were read, by pane id."""
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         for subject in subjects:
             subject.look_plan = self._plan_look(subject, now)
@@ -215,6 +218,7 @@ class Cycle:
         for subject in subjects:
             self._look(subject, screens.get(subject.row.pane_id), now)
             self._fold(subject, now, mono)
+        return screens
 
     def _plan_look(self, subject: Subject, now: int) -> Plan | None:
         facts, manifest = subject.facts, subject.manifest
@@ -296,7 +300,8 @@ class Cycle:
         waiting = [self._waiting(subject) for subject in subjects]
         queue = "".join(f"{pane} " for pane in attention.queue(w for w in waiting if w))
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
-        noted = {f"%{name.split('_')[1]}" for name in snapshot.environment if name.count("_") >= 2}
+        numbers = (name.split("_")[1] for name in snapshot.environment if name.count("_") >= 2)
+        noted = {f"%{number}" for number in numbers if number.isdecimal()}
         accepted = write(
             self.runner,
             changes,

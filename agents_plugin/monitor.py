@@ -214,5 +214,5 @@ def serve(target: Target, server_pid: int) -> int:
     if lock is None:
         return 0
     if Monitor(target, server_pid, runtime, lock, version).run():
-        os.execv(sys.executable, [sys.executable, "-m", "agents_plugin", "monitor", *sys.argv[2:]])
+        os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("__main__.py")), *sys.argv[1:]])
     return 0

@@ -1,0 +1,71 @@
+"""Panes under a test's control: a shell named like an agent that shows recorded screens on request."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from tests.support import ROOT, Server, wait_for
+
+_SCRIPT = r"""stty -echo
+while :; do
+    read -r screen title < "$1" || continue
+    [ "$screen" = quit ] && exit
+    printf '\033[?25l\033[H\033[2J\033]2;%s\007' "$title"
+    cat "$screen"
+    echo done > "$1.done"
+done
+"""
+
+
+class Actor:
+    """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked."""
+
+    def __init__(self, server: Server, name: str = "claude", folder: str = "", cols: int = 100, rows: int = 40) -> None:
+        self.server, self.folder = server, ROOT / "fixtures" / (folder or name)
+        place = server.base / "actors"
+        place.mkdir(exist_ok=True)
+        program = place / name
+        shell = Path(shutil.which("dash") or shutil.which("sh") or "/bin/sh").resolve()
+        if not program.exists():
+            program.symlink_to(shell)
+        script = place / "act"
+        script.write_text(_SCRIPT)
+        self.fifo = place / f"fifo{len(list(place.iterdir()))}"
+        for fifo in (self.fifo, Path(f"{self.fifo}.done")):
+            os.mkfifo(fifo)
+        command = "exec " + " ".join(shlex.quote(str(word)) for word in (program, script, self.fifo))
+        self.pane = server.window(command, name="agent")
+        server.cmd("resize-window", "-t", self.pane, "-x", str(cols), "-y", str(rows))
+        self.pid = int(server.format(self.pane, "#{pane_pid}"))
+
+    def show(self, fixture: str) -> None:
+        """Draw a fixture by its file name without ending, title included; returns when tmux has it."""
+        text = self.folder / f"{fixture}.txt"
+        facts = json.loads(text.with_suffix(".json").read_text(encoding="utf-8"))
+        self.draw(text.read_text(encoding="utf-8").rstrip("\n"), facts.get("pane_title", ""))
+
+    def draw(self, text: str, title: str = "") -> None:
+        """Draw any text; returns when tmux shows its last line."""
+        screen = self.fifo.with_suffix(".screen")
+        screen.write_text(text.replace("\n", "\r\n"), encoding="utf-8")
+        self.fifo.write_text(f"{screen} {title}\n", encoding="utf-8")
+        Path(f"{self.fifo}.done").read_text(encoding="utf-8")
+        last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
+        wait_for(lambda: last[:20] in self.server.screen(self.pane), what="the screen drawn")
+
+    def quit(self) -> None:
+        """End the program (and so the pane)."""
+        self.fifo.write_text("quit\n", encoding="utf-8")
+
+    def state(self) -> str:
+        """What is published: `blocked/permission`, `idle`, or nothing."""
+        detail = self.server.option(self.pane, "@agent_detail")
+        return self.server.option(self.pane, "@agent_state") + (f"/{detail}" if detail else "")
+
+    def option(self, name: str) -> str:
+        """A published pane option."""
+        return self.server.option(self.pane, name)

@@ -1,0 +1,394 @@
+"""One pass over a real tmux server, with panes that show recorded screens."""
+
+from __future__ import annotations
+
+import re
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from agents_plugin.cycle import Cycle, Pass
+from agents_plugin.host.clock import FixedClock
+from agents_plugin.monitor import Ringer
+from agents_plugin.tmux.runner import TmuxTimeout, VersionMismatch
+from tests.actor import Actor
+from tests.support import ROOT, Server, wait_for
+
+IDLE, WORKING, BLOCKED = "idle__fresh__w100", "working__streaming_2s__w100", "blocked__bash_permission__w100"
+QUESTION = "blocked__ask_user_question__w100"
+
+
+class Stage:
+    """A server with the rollup installed and a cycle whose clock is moved by hand."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        now = int(time.time() * 1000)
+        self.clock = FixedClock(now, 5_000_000)
+        server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
+        self.cycle = self.fresh()
+
+    def fresh(self) -> Cycle:
+        """A cycle that remembers nothing."""
+        cycle = Cycle(self.server.socket, clock=self.clock, environ=self.server.env)
+        cycle.runner.binary = self.server.binary.path
+        return cycle
+
+    def step(self, ms: int = 1_100) -> Pass:
+        """Let time pass, then make a pass."""
+        self.clock.advance(ms)
+        return self.cycle.run_pass()
+
+
+@pytest.fixture
+def stage(server: Server) -> Stage:
+    """A stage on a running server."""
+    return Stage(server)
+
+
+@pytest.mark.versions
+def test_a_turn_from_start_to_end(stage: Stage) -> None:
+    """Fresh, working, a prompt, answered, finished: states, details, marks and rollups."""
+    actor = Actor(stage.server)
+    actor.show(IDLE)
+    stage.step()
+    assert (actor.state(), actor.option("@agent_name"), actor.option("@agent_attention")) == ("idle", "claude", "")
+    actor.show(WORKING)
+    stage.step()
+    assert actor.state() == "working"
+    since = actor.option("@agent_since")
+    stage.step()
+    assert actor.option("@agent_since") == since
+    actor.show(BLOCKED)
+    stage.step()
+    assert (actor.state(), actor.option("@agent_attention")) == ("blocked/permission", "1")
+    assert actor.option("@agent_source") == "screen"
+    assert stage.server.global_option("@agents_queue") == f"{actor.pane} "
+    assert stage.server.global_option("@agents_summary") == "blocked:1"
+    assert stage.server.window_option(actor.pane, "@agent_summary") == "blocked:1"
+    assert "▲1" in stage.server.global_option("@agents_status")
+    actor.show(WORKING)
+    stage.step()
+    assert actor.state() == "working"
+    actor.show(IDLE)
+    stage.step()
+    assert actor.state() == "working"  # the dwell
+    stage.step(3_000)
+    assert (actor.state(), actor.option("@agent_attention")) == ("idle", "1")
+    assert "■1" in stage.server.global_option("@agents_status")
+
+
+def test_a_question_is_told_from_a_permission(stage: Stage) -> None:
+    """The detail comes from the dialog that is on the screen."""
+    actor = Actor(stage.server)
+    actor.show(QUESTION)
+    stage.step()
+    assert actor.state() == "blocked/question"
+
+
+@pytest.mark.versions
+def test_case_122_a_pass_that_changes_nothing_writes_nothing(stage: Stage) -> None:
+    """One tmux process, not a byte to an attached client."""
+    actor = Actor(stage.server)
+    actor.show(BLOCKED)
+    client = stage.server.attach("main", 100, 30)
+    for _ in range(3):
+        stage.step()
+    assert actor.state() == "blocked/permission"
+    # A look made in the second of the last output proves nothing: let a real second go by.
+    stage.clock.advance(max(0, int(time.time() * 1000) + 1_500 - stage.clock.wall))
+    stage.step()
+    before, processes = client.settle(), stage.cycle.runner.processes
+    for _ in range(5):
+        stage.step()
+    assert stage.cycle.runner.processes - processes == 5
+    assert client.settle() == before
+
+
+def test_an_agent_that_ends_loses_its_stamps(stage: Stage) -> None:
+    """The pane's options, the queue and the rollups go with it (case 81)."""
+    server = stage.server
+    pane = server.window("exec bash --norc --noprofile -i", name="shell")
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    stage.step()
+    assert server.global_option("@agents_queue")
+    actor.quit()
+    wait_for(lambda: actor.pane not in server.cmd("list-panes", "-a", "-F", "#{pane_id}").split(), what="pane gone")
+    stage.step()
+    assert server.global_option("@agents_queue") == ""
+    assert server.global_option("@agents_summary") == ""
+    assert not [name for name in server.hidden() if re.match(r"AGENTS_\d", name)]
+    assert server.option(pane, "@agent_state") == ""
+
+
+def test_case_081_a_shell_is_left_when_the_agent_quits(stage: Stage) -> None:
+    """The same pane goes on as a shell: nothing of the agent stays."""
+    server = stage.server
+    link = server.base / "claude"
+    link.symlink_to("/bin/sleep")
+    pane = server.window("exec bash --norc --noprofile -i")
+    server.cmd("send-keys", "-t", pane, f"{link} 1000", "Enter")
+    wait_for(lambda: stage.step() and server.option(pane, "@agent_name") == "claude", what="agent seen")
+    assert server.option(pane, "@agent_state") == "unknown"
+    server.cmd("send-keys", "-t", pane, "C-c")
+    wait_for(lambda: server.format(pane, "#{pane_current_command}") == "bash", what="shell back")
+    stage.step()
+    assert not server.option(pane, "@agent_state")
+    assert not server.option(pane, "@agent_name")
+
+
+def test_ignored_panes_lose_their_stamps(stage: Stage) -> None:
+    """`@agent_ignore` with any value."""
+    actor = Actor(stage.server)
+    actor.show(BLOCKED)
+    stage.step()
+    stage.server.cmd("set-option", "-p", "-t", actor.pane, "@agent_ignore", "please")
+    stage.step()
+    assert actor.state() == ""
+    assert stage.server.global_option("@agents_queue") == ""
+
+
+def test_a_hint_pins_the_manifest(stage: Stage) -> None:
+    """A program of another name is read with the pinned rules."""
+    actor = Actor(stage.server, name="mywrapper", folder="claude")
+    actor.show(BLOCKED)
+    stage.step()
+    assert actor.state() == ""
+    stage.server.cmd("set-option", "-p", "-t", actor.pane, "@agent_hint", "claude")
+    stage.step()
+    assert (actor.state(), actor.option("@agent_name")) == ("blocked/permission", "claude")
+
+
+def test_a_user_manifest_is_picked_up_at_the_next_pass(stage: Stage) -> None:
+    """A new id, no code, no restart; a broken file costs only itself."""
+    actor = Actor(stage.server, name="myagent", folder="claude")
+    actor.draw("WAITING FOR HUMAN")
+    stage.step()
+    assert actor.state() == ""
+    place = Path(stage.server.env["XDG_CONFIG_HOME"]) / "agents.tmux" / "manifests"
+    place.mkdir(parents=True)
+    (place / "broken.yaml").write_text("schema: [\n")
+    (place / "mine.yaml").write_text(
+        "schema: 1\nid: mine\nidentity: {names: [myagent]}\n"
+        "rules:\n  - {id: wait, state: blocked, detail: question, contains: WAITING FOR HUMAN}\n"
+    )
+    stage.step()
+    assert actor.state() == "blocked/question"
+    assert any("broken.yaml" in problem for problem in stage.cycle.catalog.problems)
+
+
+@pytest.mark.parametrize("word", ["blocked", "needs_input"])
+def test_a_program_may_report_itself(stage: Stage, word: str) -> None:
+    """Any program's `@agent_state` registers its pane; the bare token is published; `none` clears."""
+    server = stage.server
+    pane = server.window("cat", name="job")
+    server.cmd("set-option", "-p", "-t", pane, "@agent_state", f"{word}:{stage.clock.wall // 1000}")
+    stage.step()
+    assert server.option(pane, "@agent_state") == "blocked"
+    assert server.option(pane, "@agent_source") == "report"
+    assert server.option(pane, "@agent_attention") == "1"
+    assert server.global_option("@agents_queue") == f"{pane} "
+    server.cmd("set-option", "-p", "-t", pane, "@agent_state", "working")
+    stage.step()
+    assert server.option(pane, "@agent_state") == "working"
+    server.cmd("set-option", "-p", "-t", pane, "@agent_state", "done")
+    stage.step()
+    assert (server.option(pane, "@agent_state"), server.option(pane, "@agent_attention")) == ("idle", "1")
+    server.cmd("set-option", "-p", "-t", pane, "@agent_state", "none")
+    stage.step()
+    assert server.option(pane, "@agent_state") == ""
+    stage.step()
+    assert server.option(pane, "@agent_state") == ""
+
+
+def test_a_report_ends_after_ten_minutes(stage: Stage) -> None:
+    """A shell that reported and never said more is no agent for ever."""
+    server = stage.server
+    pane = server.window("exec bash --norc --noprofile -i", name="job")
+    server.cmd("set-option", "-p", "-t", pane, "@agent_state", "working")
+    stage.step()
+    assert server.option(pane, "@agent_state") == "working"
+    stage.step(601_000)
+    assert server.option(pane, "@agent_state") == ""
+
+
+def test_case_179_a_pager_in_front_hides_the_agent_for_as_long_as_it_is_there(stage: Stage) -> None:
+    """The screen is the pager's; when it quits without a word the old verdict is back at the next pass."""
+    server = stage.server
+    actor_home = server.base / "bin"
+    actor_home.mkdir()
+    (actor_home / "claude").symlink_to("/bin/sleep")
+    pane = server.window("exec bash --norc --noprofile -i")
+    server.cmd("resize-window", "-t", pane, "-x", "100", "-y", "40")
+    screen = ROOT / "fixtures" / "claude" / f"{BLOCKED}.txt"
+    server.cmd("send-keys", "-t", pane, f"clear; cat {screen}; {actor_home}/claude 1000", "Enter")
+    wait_for(lambda: stage.step() and server.option(pane, "@agent_state") == "blocked", what="blocked")
+    server.cmd("send-keys", "-t", pane, "C-z")
+    wait_for(lambda: server.format(pane, "#{pane_current_command}") == "bash", what="stopped")
+    wait_for(lambda: stage.step() and server.option(pane, "@agent_state") != "blocked", what="not read any more")
+    assert server.option(pane, "@agent_state") == "unknown"
+    server.cmd("send-keys", "-t", pane, f"clear; cat {screen}; fg", "Enter")
+    wait_for(lambda: stage.step() and server.option(pane, "@agent_state") == "blocked", what="blocked again")
+
+
+def test_input_in_the_pane_takes_the_mark_down(stage: Stage) -> None:
+    """Typing where the prompt is counts as seen; attaching and typing elsewhere do not (case 107)."""
+    server = stage.server
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    client = server.attach("main", 100, 40)
+    other = server.cmd("display-message", "-p", "-t", "main:0", "#{pane_id}")
+    assert client.where() == other
+    time.sleep(2.1)  # activity has whole seconds, and the first one after attaching proves nothing
+    stage.clock.wall = int(time.time() * 1000)
+    stage.cycle.run_pass()
+    assert actor.option("@agent_attention") == "1"
+    time.sleep(1.1)
+    client.send("x")
+    time.sleep(0.2)
+    stage.step()
+    assert actor.option("@agent_attention") == "1"
+    server.cmd("select-window", "-t", actor.pane)
+    time.sleep(1.1)
+    client.send("x")
+    wait_for(lambda: stage.step(100) and actor.option("@agent_attention") == "", what="mark down")
+    assert actor.state() == "blocked/permission"  # case 035: seen is not answered
+
+
+def test_case_113_an_alert_rings_once_per_blocked_run(stage: Stage) -> None:
+    """Bell through tmux, command with the facts in variables; a restart of the helper repeats nothing (case 115)."""
+    server = stage.server
+    noted = server.base / "noted"
+    server.cmd("set-option", "-g", "@agents-alert", "bell")
+    server.cmd("set-option", "-g", "@agents-alert-command", f'echo "$AGENT_PANE $AGENT_STATE" >> {noted}')
+    server.cmd("set-option", "-g", "monitor-bell", "on")
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    ring = Ringer()
+    for _ in range(6):
+        ring(stage.step())
+    wait_for(noted.exists, what="the command ran")
+    wait_for(lambda: server.format(actor.pane, "#{window_bell_flag}") == "1", what="bell flag")
+    stage.cycle = stage.fresh()
+    for _ in range(3):
+        ring(stage.step())
+    time.sleep(0.3)
+    assert noted.read_text().splitlines() == [f"{actor.pane} blocked"]
+
+
+def test_a_muted_pane_rings_nothing(stage: Stage) -> None:
+    """`@agent_mute_until` in the future."""
+    server = stage.server
+    server.cmd("set-option", "-g", "@agents-alert", "bell")
+    actor = Actor(server)
+    server.cmd("set-option", "-p", "-t", actor.pane, "@agent_mute_until", str(stage.clock.wall + 60_000))
+    actor.show(BLOCKED)
+    assert not any(stage.step().alerts for _ in range(4))
+    assert any(stage.step(61_000).alerts for _ in range(2))
+
+
+def test_case_113_a_prompt_answered_at_once_rings_nothing(stage: Stage) -> None:
+    """Blocked for less than a second."""
+    stage.server.cmd("set-option", "-g", "@agents-alert", "bell")
+    actor = Actor(stage.server)
+    actor.show(BLOCKED)
+    assert not stage.step(200).alerts
+    actor.show(WORKING)
+    assert not stage.step(400).alerts
+    assert not stage.step(2_000).alerts
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "error"),
+    [
+        ("exec sleep 60", TmuxTimeout),
+        ("echo 'protocol version mismatch (client 8, server 7)' >&2; exit 1", VersionMismatch),
+    ],
+    ids=["case-119-hangs", "case-123-mismatch"],
+)
+def test_a_sick_tmux_leaves_states_as_they_are(stage: Stage, behaviour: str, error: type[Exception]) -> None:
+    """A hung or mismatched client is bounded, leaves no child and changes nothing."""
+    actor = Actor(stage.server)
+    actor.show(BLOCKED)
+    stage.step()
+    fake = stage.server.base / "sick-tmux"
+    fake.write_text(f"#!/bin/sh\n{behaviour}\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    stage.cycle.runner.binary, stage.cycle.runner.deadline = str(fake), 0.3
+    with pytest.raises(error):
+        stage.step()
+    assert actor.state() == "blocked/permission"
+
+
+def test_one_shot_passes_hand_the_dwell_on(stage: Stage) -> None:
+    """Case 11: every pass is a process of its own, and the state still converges."""
+    actor = Actor(stage.server)
+    actor.show(WORKING)
+    stage.step()
+    actor.show(IDLE)
+    for _ in range(2):
+        remembered = stage.cycle.remember()
+        stage.cycle = stage.fresh()
+        stage.cycle.recall(remembered)
+        stage.step(2_000)
+    assert actor.state() == "working" or actor.state() == "idle"
+    remembered = stage.cycle.remember()
+    stage.cycle = stage.fresh()
+    stage.cycle.recall(remembered)
+    stage.step(2_000)
+    assert actor.state() == "idle"
+
+
+@pytest.mark.versions
+def test_case_153_a_state_change_moves_no_focus_and_keeps_the_zoom(stage: Stage) -> None:
+    """Writing about one pane leaves another's zoom and focus alone."""
+    server = stage.server
+    actor = Actor(server)
+    neighbour = server.split(actor.pane)
+    server.cmd("select-pane", "-t", neighbour)
+    server.cmd("resize-pane", "-Z", "-t", neighbour)
+    actor.show(BLOCKED)
+    stage.step()
+    assert actor.state() == "blocked/permission"
+    assert server.format(actor.pane, "#{window_zoomed_flag}") == "1"
+    assert server.format(neighbour, "#{pane_active}") == "1"
+
+
+def test_case_176_scrolled_back_is_read_live(stage: Stage) -> None:
+    """Copy mode hides nothing; with `@agents-scrolled freeze` the state is held instead."""
+    server = stage.server
+    actor = Actor(server)
+    actor.draw("\n".join(f"line {number}" for number in range(200)))
+    actor.show(WORKING)
+    stage.step()
+    assert actor.state() == "working"
+    server.cmd("copy-mode", "-t", actor.pane)
+    server.cmd("send-keys", "-t", actor.pane, "-X", "history-top")
+    server.cmd("set-option", "-g", "@agents-scrolled", "freeze")
+    stage.step()
+    assert actor.state() == "working"
+
+
+def test_case_091_two_agents_in_one_directory(stage: Stage) -> None:
+    """Opposite states, each pane its own."""
+    first, second = Actor(stage.server), Actor(stage.server)
+    first.show(BLOCKED)
+    second.show(WORKING)
+    stage.step()
+    assert (first.state(), second.state()) == ("blocked/permission", "working")
+
+
+def test_case_174_a_linked_window_counts_once(stage: Stage) -> None:
+    """The same pane in two sessions is one agent."""
+    server = stage.server
+    actor = Actor(server)
+    server.cmd("new-session", "-d", "-s", "other", "cat")
+    server.cmd("link-window", "-s", actor.pane, "-t", "other:5")
+    actor.show(BLOCKED)
+    stage.step()
+    assert server.global_option("@agents_summary") == "blocked:1"
+    assert server.global_option("@agents_queue") == f"{actor.pane} "
+    assert server.session_option("other", "@agent_session_summary") == "blocked:1"

@@ -1,0 +1,241 @@
+"""The monitor as a process: one per server, gone with it, back after a crash, replaced by a newer one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.actor import Actor
+from tests.support import ROOT, Server, alive, stays, wait_for
+
+IDLE, WORKING, BLOCKED = "idle__fresh__w100", "working__streaming_2s__w100", "blocked__bash_permission__w100"
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """`start(server, root=…, command=…)`: a helper process for a server, ended with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def run(server: Server, root: Path = ROOT, command: str = "monitor") -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, str(root / "agents_plugin" / "__main__.py"), command],
+            env=server.inside() | {"PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def runtime(server: Server) -> Path:
+    """The runtime directory of a server."""
+    return Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / str(server.pid)
+
+
+def holder(server: Server) -> int:
+    """The pid in the monitor lock, 0 when there is none alive."""
+    try:
+        pid = int((runtime(server) / "monitor").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pid if alive(pid) else 0
+
+
+def watched(server: Server) -> int:
+    """The monitor's pid, once it is at work."""
+    return wait_for(lambda: holder(server), what="a monitor")
+
+
+@pytest.fixture
+def stage(server: Server) -> Server:
+    """A running server with the rollup installed."""
+    server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
+    return server
+
+
+def test_it_follows_a_screen(stage: Server, start: Start) -> None:
+    """Blocked within a moment of the dialog, working after the answer, stamps gone with the agent."""
+    actor = Actor(stage)
+    actor.show(WORKING)
+    start(stage)
+    wait_for(lambda: actor.state() == "working", what="working")
+    actor.show(BLOCKED)
+    wait_for(lambda: actor.state() == "blocked/permission", timeout=4, what="blocked")
+    actor.show(WORKING)
+    wait_for(lambda: actor.state() == "working", timeout=4, what="working again")
+    actor.quit()
+    wait_for(lambda: stage.global_option("@agents_summary") == "", timeout=4, what="rollups empty")
+
+
+def test_there_is_one_for_a_server(stage: Server, start: Start) -> None:
+    """Starting five leaves one, and the others end well."""
+    started = [start(stage) for _ in range(5)]
+    pid = watched(stage)
+    losers = [process for process in started if process.pid != pid]
+    for process in losers:
+        assert process.wait(timeout=20) == 0
+    assert holder(stage) == pid
+
+
+def test_it_ends_with_its_server(stage: Server, start: Start) -> None:
+    """No helper is left behind."""
+    process = start(stage)
+    watched(stage)
+    stage.run("kill-server")
+    assert process.wait(timeout=10) == 0
+
+
+def test_state_stands_when_it_is_killed_and_it_comes_back(stage: Server, start: Start) -> None:
+    """A stale lock stops nobody; what was published stays as it was, time of the run included."""
+    actor = Actor(stage)
+    actor.show(BLOCKED)
+    process = start(stage)
+    wait_for(lambda: actor.state() == "blocked/permission", what="blocked")
+    since = actor.option("@agent_since")
+    process.kill()
+    process.wait()
+    assert actor.state() == "blocked/permission"
+    second = start(stage)
+    wait_for(lambda: holder(stage) == second.pid, what="the second at work")
+    stays(lambda: actor.state() == "blocked/permission" and actor.option("@agent_since") == since, 1.5)
+
+
+def test_a_newer_version_takes_over(stage: Server, start: Start, tmp_path: Path) -> None:
+    """The old one is asked to leave; there is never more than one."""
+    other = tmp_path / "plugin"
+    shutil.copytree(ROOT / "agents_plugin", other / "agents_plugin", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "manifests", other / "manifests")
+    old = start(stage)
+    watched(stage)
+    source = other / "agents_plugin" / "cycle.py"
+    os.utime(source, (time.time() + 60, time.time() + 60))
+    new = start(stage, root=other)
+    wait_for(lambda: holder(stage) == new.pid, what="the new one")
+    assert old.wait(timeout=10) == 0
+
+
+def test_turning_the_monitor_off_ends_it(stage: Server, start: Start) -> None:
+    """`@agents-monitor off` is obeyed without a reload."""
+    process = start(stage)
+    watched(stage)
+    stage.cmd("set-option", "-g", "@agents-monitor", "off")
+    assert process.wait(timeout=10) == 0
+
+
+def test_a_poke_is_answered_at_once(stage: Server, start: Start) -> None:
+    """With nothing going on it sleeps for seconds; a poke wakes it."""
+    start(stage)
+    watched(stage)
+    time.sleep(1.0)
+    pane = stage.window("cat")
+    stage.cmd("set-option", "-p", "-t", pane, "@agent_state", "blocked")
+    began = time.monotonic()
+    with (runtime(stage) / "poke").open("wb", buffering=0) as fifo:
+        fifo.write(b"\n")
+    wait_for(lambda: stage.option(pane, "@agent_source") == "report", timeout=2.0, what="the report taken up")
+    assert time.monotonic() - began < 2.0
+
+
+def test_sigterm_ends_it_between_passes(stage: Server, start: Start) -> None:
+    """A clean exit, no state lost."""
+    actor = Actor(stage)
+    actor.show(BLOCKED)
+    process = start(stage)
+    wait_for(lambda: actor.state() == "blocked/permission", what="blocked")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=5) == 0
+    assert actor.state() == "blocked/permission"
+    assert holder(stage) == 0
+
+
+def test_case_158_two_servers_never_cross(bare_server: Server, start: Start, tmp_path: Path) -> None:
+    """The same pane ids on two servers: each monitor writes to its own."""
+    bare_server.start()
+    (tmp_path / "second").mkdir()
+    second = Server(bare_server.binary, tmp_path / "second", label="u")
+    try:
+        second.start()
+        first_actor, second_actor = Actor(bare_server), Actor(second)
+        assert first_actor.pane == second_actor.pane
+        first_actor.show(BLOCKED)
+        second_actor.show(WORKING)
+        start(bare_server)
+        start(second)
+        wait_for(lambda: first_actor.state() == "blocked/permission", what="first blocked")
+        wait_for(lambda: second_actor.state() == "working", what="second working")
+        stays(lambda: (first_actor.state(), second_actor.state()) == ("blocked/permission", "working"), 1.0)
+    finally:
+        second.kill()
+
+
+def test_case_132_a_runtime_directory_of_somebody_else_is_refused(stage: Server, start: Start) -> None:
+    """A symlink where ours should be: one clear line, exit 1, nothing written through it."""
+    elsewhere = stage.base / "elsewhere"
+    elsewhere.mkdir()
+    (Path(stage.env["XDG_RUNTIME_DIR"]) / "agents.tmux").symlink_to(elsewhere)
+    process = start(stage)
+    said = process.communicate(timeout=20)[0].decode()
+    assert process.returncode == 1
+    assert "not a directory" in said
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_current_directory_is_not_searched_for_modules(stage: Server, start: Start, tmp_path: Path) -> None:
+    """A file named like one of our libraries in a project directory is never run."""
+    (tmp_path / "json.py").write_text("raise SystemExit('ran')")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "agents_plugin" / "__main__.py"), "pass"],
+        env=stage.inside(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_case_011_one_shot_passes_converge(stage: Server, start: Start) -> None:
+    """Each pass is a process; working becomes idle after the dwell all the same."""
+    actor = Actor(stage)
+    actor.show(WORKING)
+    start(stage, command="pass").wait(timeout=20)
+    assert actor.state() == "working"
+    actor.show(IDLE)
+
+    def idle() -> bool:
+        assert start(stage, command="pass").wait(timeout=20) == 0
+        return actor.state() == "idle"
+
+    wait_for(idle, timeout=15, interval=0.5, what="idle")
+    assert actor.option("@agent_attention") == "1"
+
+
+def test_case_150_a_helper_without_locale_reads_the_same(stage: Server, start: Start) -> None:
+    """Started by cron or systemd: spinners in titles are no underscores."""
+    actor = Actor(stage, name="codex", folder="codex")
+    fixture = next(path.stem for path in sorted((ROOT / "fixtures" / "codex").glob("working__*w100.txt")))
+    actor.show(fixture)
+    for name in ("LANG", "LC_ALL"):
+        stage.env.pop(name, None)
+    stage.env["LC_ALL"] = "C"
+    start(stage)
+    wait_for(lambda: actor.state().startswith("working"), what="working")
