@@ -143,8 +143,9 @@ class Cycle:
         return [subject for subject in subjects if subject.relevant], snapshot
 
     def _configure(self, raw: Mapping[str, str]) -> None:
-        self._restyled = raw != self._raw_settings
-        if self._restyled:
+        changed = raw != self._raw_settings
+        self._restyled = changed and self._raw_settings is not None  # loading the plugin renders by itself
+        if changed:
             self._raw_settings = raw
             self.settings = options.parse(raw)
             place = self.settings.manifests
