@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from agents_plugin.core.attention import Mark, mark
@@ -68,6 +70,18 @@ class Transition:
             "why": verdict.why,
             "attention": self.attention,
         }
+
+
+def open_tape(path: Path) -> Tape:
+    """A tape from a file, `.gz` or plain. Raises `OSError` or `TapeError`."""
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+                return load(lines)
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            return load(lines)
+    except EOFError:
+        raise TapeError("it is cut short") from None
 
 
 def load(lines: Iterable[str]) -> Tape:

@@ -12,7 +12,7 @@ from agents_plugin.core.fold import Windows
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 from agents_plugin.score import SLACK_MS, Score, score
-from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, load
+from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, open_tape
 
 NAME = "replay"
 HELP = "run detection over a recording and print every transition it would publish"
@@ -20,7 +20,7 @@ HELP = "run detection over a recording and print every transition it would publi
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the options."""
-    parser.add_argument("tape", metavar="TAPE", help="JSON lines: frames {t_ms, title, screen}, events, truths")
+    parser.add_argument("tape", metavar="TAPE", help="JSON lines, also .gz: {t_ms, title, screen}, events, truths")
     parser.add_argument("--agent", metavar="ID", required=True, help="manifest to use")
     parser.add_argument("--manifests", metavar="DIR", help="directory of own manifests")
     parser.add_argument("--json", action="store_true", help="one object a line; the score last, when truth is there")
@@ -46,8 +46,7 @@ def run(args: Namespace) -> int:
         print("agents replay: --every must be more than 0", file=sys.stderr)
         return 2
     try:
-        with Path(args.tape).open(encoding="utf-8", errors="replace") as lines:
-            tape = load(lines)
+        tape = open_tape(Path(args.tape))
     except (OSError, TapeError) as error:
         print(f"agents replay: {args.tape}: {error}", file=sys.stderr)
         return 1
