@@ -17,7 +17,7 @@ SILENT = {
 }
 WIDTHS = (30, 40, 60, 100, 200)
 #: Rules for screens we know but have no recording of; written down below.
-UNSEEN = {"claude": {"onboarding", "rate-limit"}, "codex": {"update", "transcript-view"}}
+UNSEEN = {"claude": {"limit", "onboarding", "rate-limit", "scrolled"}, "codex": {"update", "transcript-view"}}
 KNOWN = {
     ("claude", "onboarding"): [
         "Let's get started.",
@@ -35,6 +35,17 @@ KNOWN = {
         "─" * 80,
         "",
     ],
+    ("claude", "limit"): [
+        *(
+            "─" * 80,
+            " What do you want to do?",
+            "",
+            " ❯ 1. Stop and wait for limit to reset",
+            "   2. Upgrade your plan",
+        ),
+        *("", " Enter to confirm · Esc to cancel"),
+    ],
+    ("claude", "scrolled"): ["● word0 word1", "", "  word2", "                     Jump to bottom (ctrl+End) ↓"],
     ("codex", "update"): [
         "  Update available!",
         "",
