@@ -10,9 +10,10 @@ from typing import Any
 from agents_plugin.core import attention
 from agents_plugin.core.attention import Waiting
 from agents_plugin.core.evidence import Claim, Identity, PaneRow
-from agents_plugin.core.plan import Published, hidden
+from agents_plugin.core.plan import Published
 from agents_plugin.core.report import parse_report
 from agents_plugin.core.states import STATE_ORDER, Source, State, Tier
+from agents_plugin.tmux.contract import report_variable
 
 SCHEMA = 1
 _DOUBLED = re.compile(r"(?<!#)((?:##)+)\[")
@@ -74,11 +75,6 @@ class Pane:
     session_id: str | None = None  # as the agent's record has it
     environment: Mapping[str, str] | None = None  # our hidden book-keeping
     out_of_scope: str = ""  # why this pane is no agent's unless it reports itself
-
-
-def report_variable(pane_id: str) -> str:
-    """Hidden variable with the time of the last report that came through `agents report`, and whence it came."""
-    return hidden(pane_id, "BY")
 
 
 def agent_rows(panes: Iterable[Pane], now_ms: int, host: str, server: str) -> list[AgentRow]:

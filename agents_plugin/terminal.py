@@ -24,6 +24,11 @@ def plain(text: str, cells: int = 400) -> str:
     return clip(strip_controls(text[: cells * 16 + 4096]), cells)
 
 
+def drawn(text: str, cells: int) -> str:
+    """A row of a screen for a terminal: as `plain`, but every blank stays where it is."""
+    return clip("".join(char if char.isprintable() else " " for char in text[: cells * 16]), cells)
+
+
 def columns() -> int:
     """The width to write for."""
     return max(20, shutil.get_terminal_size((COLUMNS, 24)).columns)

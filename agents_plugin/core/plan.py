@@ -199,7 +199,8 @@ def _text(verdict: Verdict, published: Published) -> str | None:
 def presentable(text: str) -> bool:
     """Whether a text can be shown as it is. (Cleaning a cleaned text again would double its `#` again.)"""
     bare = text.replace("##", "")
-    return width(text) <= TEXT_CELLS and strip_controls(text) == text and neutralise(bare) == bare
+    # Cleaning cuts what is drawn: a doubled `#` is one cell.
+    return width(text.replace("##", "#")) <= TEXT_CELLS and strip_controls(text) == text and neutralise(bare) == bare
 
 
 def _kept(claim: Claim | None, published: Published) -> str:

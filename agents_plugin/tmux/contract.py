@@ -56,6 +56,12 @@ def published_variable(pane_id: str) -> str:
     return f"AGENTS_{pane_id[1:]}_PUB"
 
 
+def report_variable(pane_id: str) -> str:
+    """Hidden variable of `agents report`: `<ms>.<inside|outside|unknown>`, its last report and whether it came from the
+    pane's own processes."""
+    return f"AGENTS_{pane_id[1:]}_BY"
+
+
 def quote(text: str) -> str:
     """One word of tmux's command language that means exactly `text`, in scripts and in `{ }` blocks.
 

@@ -8,7 +8,14 @@ from collections.abc import Iterable
 
 from agents_plugin.core.plan import PaneChange
 from agents_plugin.core.text import strip_controls
-from agents_plugin.tmux.contract import QUEUE, claim_variable, published_variable, quote, version_variable
+from agents_plugin.tmux.contract import (
+    QUEUE,
+    claim_variable,
+    published_variable,
+    quote,
+    report_variable,
+    version_variable,
+)
 from agents_plugin.tmux.rollup import COMMAND, FORGET
 from agents_plugin.tmux.runner import Runner, is_pane_id
 
@@ -89,7 +96,7 @@ def _state_guard(raw: str) -> str:
 
 def forgetting(pane: str) -> str:
     """Lines that drop the hidden variables of a pane that is gone (tmux never gives an id twice)."""
-    names = (version_variable(pane), claim_variable(pane), published_variable(pane))
+    names = (version_variable(pane), claim_variable(pane), published_variable(pane), report_variable(pane))
     return "".join(f"{_variable(name, '')}\n" for name in names)
 
 
