@@ -632,7 +632,8 @@ def test_visited_but_not_answered_stays_blocked_case_035() -> None:
 
 def test_a_verdict_of_another_process_is_not_held() -> None:
     lane = working_lane()
-    lane.identity, lane.verdict, lane.memory = Identity("claude", "tree", 200), None, Memory()
+    lane.identity, lane.verdict = Identity("claude", "tree", 200), None
+    lane.step(1_000, DIALOG)
     lane.step(1_000, NOTHING)
     assert lane.state is UNKNOWN
 

@@ -98,7 +98,8 @@ class _Fold:
         claims = case.claims if case.background else tuple(map(without_background, case.claims))
         self.claim = newest(claims, case.now_ms, case.precedence)
         self.turn_at = last_turn_end(claims, case.now_ms)
-        self.memory = case.memory.hearing(self.claim, case.now_ms, case.mono_ms)
+        memory = case.memory if case.previous else case.memory.fresh()
+        self.memory = memory.hearing(self.claim, case.now_ms, case.mono_ms)
         self.claim_age = case.mono_ms - self.memory.claim_mono
         previous = case.previous
         # An unknown verdict is no evidence: what it interrupted is what claims are compared with.

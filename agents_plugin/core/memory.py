@@ -29,6 +29,10 @@ class Memory:
     before: Verdict | None = None
     beaten: str = ""
 
+    def fresh(self) -> Memory:
+        """What still holds when nothing of this agent process is published: only the age of its claim."""
+        return Memory(claim_key=self.claim_key, claim_mono=self.claim_mono)
+
     def seeing(self, chrome: State | None, mono_ms: int) -> Memory:
         """The memory after a look that shows `chrome` (None: nothing, or the screen is nobody's evidence)."""
         if chrome == self.chrome and self.chrome_mono <= mono_ms:
