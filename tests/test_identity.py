@@ -27,7 +27,8 @@ SPECS: dict[str, dict[str, object]] = {
     "aider": {"names": ["aider"], "modules": ["aider"], "headless": ["--message"]},
     "copilot": {"names": ["copilot"], "scripts": ["@github/copilot"]},
     "pi": {"names": ["pi"], "headless": ["-p", "--mode json", "--mode rpc"]},
-    "hermes": {"names": ["hermes"]},
+    "hermes": {"names": ["hermes"], "not_argv": ["gateway"]},
+    "goose": {"names": ["goose"], "argv": ["session"]},
     "cursor": {"names": ["agent"], "title": "^Cursor"},
     "far": {"names": ["far-away-long-named-agent"], "title": "^FAR "},
 }
@@ -110,6 +111,7 @@ IS_AGENT = [
     ("case-085-runtime-version", "python3.12 /usr/local/bin/hermes", "hermes"),
     ("node-options", "/usr/bin/node --max-old-space-size=12052 -r ./hook.js /srv/node_modules/.bin/gemini", "gemini"),
     ("shebang-shell", "/bin/bash /usr/local/bin/claude --resume", "claude"),
+    ("argv-present", "goose session --resume", "goose"),
     ("case-086-triple", "codex-aarch64-apple-darwin", "codex"),
     ("case-086-exe", "opencode.exe", "opencode"),
     ("windows-path", ["C:\\Tools\\claude.exe"], "claude"),
@@ -131,6 +133,8 @@ NO_AGENT = [
     ("case-083-pytest-python", "python3 -m pytest tests/aider"),
     ("case-082-editor", "nvim claude.md"),
     ("case-085-server", "node server.js"),
+    ("not-argv", "hermes gateway"),
+    ("argv-missing", "goose up"),
     ("case-085-server-in-dir", "node /x/claude/server.js"),
     ("case-087-echo", "echo /opt/claude"),
     ("app-server", "codex app-server --listen unix://"),
@@ -328,6 +332,11 @@ def test_remote_and_nested_sessions(command: str, comm: str, name: str) -> None:
     assert pinned is not None and (pinned.agent, pinned.how, pinned.remote) == ("claude", "hint", name)
     reported = identify(pane(name), table, 11, MANIFESTS, registered="mine")
     assert reported is not None and (reported.agent, reported.how, reported.remote) == ("mine", "registered", name)
+
+
+def test_a_tunnel_in_the_background_is_not_a_remote_session() -> None:
+    table = tree(SHELL, proc(11, 10, "ssh -N box"))
+    assert identify(pane("zsh"), table, 10, MANIFESTS) is None
 
 
 def test_an_agent_that_uses_ssh_in_a_tool_stays_local() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from agents_plugin.core.evidence import Identity
 from agents_plugin.core.identity import identify
 from agents_plugin.host import processes
 from agents_plugin.host.processes import Procfs, Psutil
@@ -152,6 +154,36 @@ def test_foreground_group_of_a_real_pane(server: Server) -> None:
     assert processes.foreground_groups([pid, 999999999]) == {pid: group}
     server.cmd("send-keys", "-t", pane_id, "C-z", "")
     wait_for(lambda: processes.foreground_group(pid) == pid)
+
+
+def test_identity_in_a_real_pane(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "claude").symlink_to(shutil.which("sleep") or "sleep")
+    pane_id = server.window("exec sh")
+    pid = int(server.format(pane_id, "#{pane_pid}"))
+
+    def owner(known: Identity | None = None) -> Identity | None:
+        row = pane(server.format(pane_id, "#{pane_current_command}"), pid=pid)
+        table = processes.detailed(pid, processes.sweep())
+        return identify(row, table, processes.foreground_group(pid), MANIFESTS, known)
+
+    def keys(*names: str) -> None:
+        server.cmd("send-keys", "-t", pane_id, *names)
+
+    assert owner() is None
+    keys(f"{tmp_path}/claude 300", "Enter")
+    found = wait_for(owner)
+    assert (found.agent, found.how, found.foreground) == ("claude", "foreground", True)
+    assert found.pid is not None and processes.alive(found.pid, found.started)
+    assert processes.foreground_group(pid) in found.groups
+    keys("C-z")
+    wait_for(lambda: processes.foreground_group(pid) not in found.groups)
+    behind = owner(found)
+    assert behind is not None and (behind.agent, behind.pid, behind.foreground) == ("claude", found.pid, False)
+    keys("fg", "Enter")
+    wait_for(lambda: (now := owner(behind)) and now.foreground)
+    keys("C-c")
+    wait_for(lambda: owner(found) is None)
+    assert not processes.alive(found.pid, found.started)
 
 
 @linux
