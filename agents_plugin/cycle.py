@@ -118,6 +118,7 @@ class Cycle:
         self._manifests: tuple[Manifest, ...] = tuple(self.catalog)
         self._minds: dict[str, Mind] = {}
         self._stays: dict[tuple[str, str], int] = {}
+        self._listed_ms = 0  # just before the last listing: a quiet window is proven quiet up to here
 
     def run_pass(self) -> Pass:
         """Observe, decide, write. Raises what the runner raises; then every state stays as it was."""
@@ -129,6 +130,7 @@ class Cycle:
 
     def observe(self) -> tuple[list[Subject], Snapshot]:
         """Every pane with what is known of it before its screen is read."""
+        self._listed_ms = self.clock.wall_ms()
         snapshot = observe(self.runner)
         self._configure(snapshot.settings)
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
@@ -213,7 +215,7 @@ class Cycle:
         """Read the screens that may have changed, in one batch, and fold. The screens that were read, by pane id."""
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         for subject in subjects:
-            subject.look_plan = self._plan_look(subject, now)
+            subject.look_plan = self._plan_look(subject)
         wanted = [s.row.pane_id for s in subjects if s.look_plan and s.look_plan.capture]
         screens = capture(self.runner, wanted)
         for subject in subjects:
@@ -221,7 +223,7 @@ class Cycle:
             self._fold(subject, now, mono)
         return screens
 
-    def _plan_look(self, subject: Subject, now: int) -> Plan | None:
+    def _plan_look(self, subject: Subject) -> Plan | None:
         facts, manifest = subject.facts, subject.manifest
         if not manifest or facts.ignored or facts.remote or not facts.agent_alive or subject.row.dead:
             return None
@@ -231,7 +233,7 @@ class Cycle:
         return plan_look(
             subject.mind.seen,
             subject.row,
-            now,
+            self._listed_ms,
             foreground=facts.foreground,
             rules=f"{manifest.id} {id(manifest)}",
             claim_at_ms=newest,
