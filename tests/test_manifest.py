@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agents_plugin.core import manifest as manifest_module
 from agents_plugin.core.evidence import Screen
 from agents_plugin.core.manifest import Manifest, ManifestError, build
-from agents_plugin.core.screen import read, trace
+from agents_plugin.core.screen import judged, read, trace
 from agents_plugin.core.states import State
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.manifests import BUNDLED, Catalog, ManifestFileError, load, parse, user_directory
 
 HEAD = "schema: 1\nid: demo\nidentity: { names: [demo] }\n"
+BUNDLED_MANIFESTS = list(Catalog())
 RULES = HEAD + "rules:\n  - id: a\n"
 RULE = RULES + "    state: idle\n"
 
@@ -270,3 +274,32 @@ def test_user_directory_follows_xdg() -> None:
     assert user_directory({"HOME": "/h"}) == Path("/h/.config/agents.tmux/manifests")
     # A relative XDG path is to be ignored, says its specification.
     assert user_directory({"XDG_CONFIG_HOME": "x", "HOME": "/h"}) == Path("/h/.config/agents.tmux/manifests")
+
+
+def test_judged_rows_are_the_rules_own() -> None:
+    manifest = demo(
+        "  - { id: a, state: blocked, region: box, contains: Allow }\n"
+        "  - { id: b, state: idle, region: { last: 1 }, line: x }\n"
+    )
+    shown = screen("╭───────╮", "│ other │", "╰───────╯", "╭───────╮", "│ Allow │", "╰───────╯", "x")
+    assert judged(manifest, shown, "a") == ("───────", " Allow ", "───────")
+    assert judged(manifest, shown, "b") == ("x",)
+    assert judged(manifest, shown, "none") == ()
+
+
+def test_the_documented_example_is_a_manifest() -> None:
+    page = (BUNDLED.parent / "docs" / "manifests.md").read_text(encoding="utf-8")
+    example = parse(page.split("```yaml\n")[1].split("```")[0], "docs/manifests.md")
+    frame = ("╭──────────────╮", "│ Allow this   │", "│ command?     │", "│ ❯ 1. Yes     │", "╰──────────────╯")
+    blocked = read(example, screen(*frame)).blocked
+    assert blocked is not None and blocked.text == "Allow this command?"
+    assert state(example, *frame, "> ") is State.IDLE
+    for key in (*manifest_module._MATCHER_KEYS, *manifest_module._WHOLE_REGIONS, *manifest_module._COUNTED_REGIONS):
+        assert f"`{key}" in page or f"{{ {key}:" in page, key
+
+
+@given(st.lists(st.text(max_size=60), max_size=40), st.text(max_size=20))
+def test_no_text_breaks_a_read(lines: list[str], title: str) -> None:
+    for manifest in BUNDLED_MANIFESTS:
+        read(manifest, Screen(tuple(lines), title=title, cols=60))
+        trace(manifest, Screen(tuple(lines), title=title))

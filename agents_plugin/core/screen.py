@@ -93,6 +93,16 @@ def trace(manifest: Manifest, screen: Screen, guard: Guard | None = None) -> lis
     return outcomes
 
 
+def judged(manifest: Manifest, screen: Screen, rule: str) -> tuple[str, ...]:
+    """The rows a rule looked at: its box if it holds in one, else its region. Empty for a rule there is not."""
+    regions = regions_of(screen)
+    for candidate in (*manifest.skips, *manifest.rules):
+        if candidate.id == rule:
+            box = _failure(candidate, regions)[1] if candidate.region.kind == "box" else None
+            return (box or regions.block(candidate.region)).lines
+    return ()
+
+
 def _failure(rule: Rule, regions: Regions) -> tuple[str, Block | None]:
     """What failed (empty: nothing), and the box all box matchers hold in."""
     screen = regions.screen
