@@ -45,12 +45,14 @@ if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{@agent_attention}}
 set-hook -g window-layout-changed[4710] 'if-shell -F "#{@agent_summary}" { run-shell -C agents-rollup }'
 
 # Jump: the first pane that needs you in @agents_queue, rotated to begin after the current pane; panes that need you and
-# are not queued (no helper alive) come last. Only ids that tmux itself lists can come out of the expression.
+# are not queued (no helper alive) come then, the current one last. Only ids that tmux itself lists can come out of the expression.
+# The + keep the groups from being empty: tmux writes the digit of an empty group.
 set-option -s command-alias[4711] 'agents-jump=\
-set-environment -ghF AGENTS_NEED "#{S:#{W:#{P:#{?#{||:#{m:blocked*,#{@agent_state}},#{@agent_attention}},#{pane_id} |,}}}}!" ;\
-set-environment -ghF AGENTS_ORDER "#{s|^(.*)#{pane_id} (.*)$|\\2\\1|:@agents_queue}\
-#{S:#{W:#{P:#{?#{||:#{m:blocked*,#{@agent_state}},#{@agent_attention}},\
-#{?#{m:*#{pane_id} *,#{@agents_queue}},,#{pane_id} },}}}}!" ;\
+set-environment -ghF AGENTS_TO "#{pane_id}" ;\
+set-environment -ghF AGENTS_NEED "#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{@agent_state}},#{@agent_attention}},#{pane_id} |,}}}}!" ;\
+set-environment -ghF AGENTS_ORDER "#{s|^(.*)#{pane_id} (.*)$|\\2\\1|:+#{@agents_queue}+}\
+#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{@agent_state}},#{@agent_attention}},\
+#{?#{m:*#{pane_id} *,#{@agents_queue}#{AGENTS_TO} },,#{pane_id} },}}}}#{pane_id} !" ;\
 set-environment -ghF AGENTS_TO "#{s| ||:#{s|^.*=||:#{s|(#{AGENTS_NEED})(.*)$|=\\1|:AGENTS_ORDER}}}" ;\
 if-shell -F "#{==:#{AGENTS_TO},!}" {\
   display-message "agents.tmux: no agent waits for you"\
@@ -59,7 +61,7 @@ if-shell -F "#{==:#{AGENTS_TO},!}" {\
     display-message "agents.tmux: no other agent waits for you"\
   } {\
     run-shell -C "if-shell -F \"##{!=:##{AGENTS_LAND_#{client_pid}},#{pane_id}}\" \
-      { set-environment -gh AGENTS_BACK_#{client_pid} \"#{session_id}:#{window_id}.#{pane_id}\" }" ;\
+      { set-environment -gh AGENTS_BACK_#{client_pid} \"#{session_id}.#{pane_id}\" }" ;\
     run-shell -C "set-environment -gh AGENTS_LAND_#{client_pid} \"#{AGENTS_TO}\"" ;\
     set-environment -ghF AGENTS_IN "#{s|[.].*$|.|:#{W:#{P:#{?#{==:#{pane_id},#{AGENTS_TO}},#{session_id}:#{window_id}.,}}}}" ;\
     run-shell -C "switch-client -Z -t \"#{AGENTS_IN}#{AGENTS_TO}\""\
@@ -68,17 +70,19 @@ if-shell -F "#{==:#{AGENTS_TO},!}" {\
     { set-option -pqu -t \"#{AGENTS_TO}\" @agent_attention ; run-shell -C agents-rollup ; run-shell -b \"##{AGENTS_POKE}\" }"\
 }'
 
-# Back to where the jumps of this client began; pressed again, to where it came from.
+# Back to where the jumps of this client began; pressed again, to where it came from. The pane may have moved since.
 set-option -s command-alias[4712] 'agents-back=\
 run-shell -C "set-environment -ghF AGENTS_TO \"##{AGENTS_BACK_#{client_pid}}\"" ;\
 set-environment -ghF AGENTS_NEED "#{s|^.*[.]||:AGENTS_TO}" ;\
 if-shell -F "#{m:%*,#{AGENTS_NEED}}" {\
-  set-environment -ghF AGENTS_ORDER "#{session_id}:#{window_id}.#{pane_id}" ;\
-  run-shell -C "if-shell -F -t \"#{AGENTS_TO}\" \"##{!=:##{pane_id},#{AGENTS_NEED}}\" \
-    { set-environment -ghF AGENTS_TO \"##{AGENTS_NEED}\" }" ;\
-  run-shell -C "if-shell -F -t \"#{AGENTS_TO}\" \"##{==:##{pane_id},#{AGENTS_NEED}}\" \
-    { set-environment -ghF AGENTS_BACK_#{client_pid} \"##{AGENTS_ORDER}\" ; switch-client -Z -t \"#{AGENTS_TO}\" } \
-    { display-message \"agents.tmux: the pane you came from is gone\" }"\
+  if-shell -F "#{S:#{W:#{P:#{?#{==:#{pane_id},#{AGENTS_NEED}},1,}}}}" {\
+    set-environment -ghF AGENTS_IN "#{s|[.].*$|.|:\
+#{S:#{W:#{P:#{?#{==:#{session_id}.#{pane_id},#{AGENTS_TO}},#{session_id}:#{window_id}.,}}}}}" ;\
+    run-shell -C "set-environment -gh AGENTS_BACK_#{client_pid} \"#{session_id}.#{pane_id}\" ; \
+      switch-client -Z -t \"#{AGENTS_IN}#{AGENTS_NEED}\""\
+  } {\
+    display-message "agents.tmux: the pane you came from is gone"\
+  }\
 } {\
   display-message "agents.tmux: you have not jumped yet"\
 }'
