@@ -129,10 +129,10 @@ def test_asked_text_is_the_question() -> None:
     asked = {
         "claude/blocked__ask_user_question__w60": "Which database should we use?",
         "claude/blocked__write_permission__w60": "Do you want to create new_file.txt?",
-        "codex/blocked__exec_approval_2__w60": "Would you like to run the following command?",
+        "claude/blocked__bash_permission__w60": "Create an empty file touch hello.txt",
+        "claude/blocked__v2.1.197_two_bash_first__w60": "touch one.txt Create one.txt",
+        "codex/blocked__exec_approval_2__w60": "touch hello.txt",
         "codex/blocked__request_user_input_down__w100": "Which database should we use?",
     }
-    for item in SCREENS:
-        if item.id in asked:
-            blocked = read(manifest(item.agent), item.screen).blocked
-            assert blocked is not None and blocked.text == asked[item.id]
+    found = {item.id: read(manifest(item.agent), item.screen).blocked for item in SCREENS if item.id in asked}
+    assert {name: blocked.text for name, blocked in found.items() if blocked} == asked
