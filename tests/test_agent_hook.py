@@ -16,7 +16,7 @@ import pytest
 from agents_plugin.host import processes
 from agents_plugin.host.runtime import Poke, open_runtime
 from agents_plugin.host.spool import PAYLOAD_BYTES, Event, Spool
-from tests.support import ROOT, wait_for
+from tests.support import ROOT, stays, wait_for
 
 HOOK = ROOT / "scripts" / "agent-hook"
 SHELLS = [["sh"], *([shell] for shell in ("dash", "bash", "busybox") if shutil.which(shell)), ["bash", "--posix"]]
@@ -324,25 +324,31 @@ def driven(tmp_path: Path) -> Path:
     scripts = tmp_path / "plug in" / "scripts"
     scripts.mkdir(parents=True)
     shutil.copy(HOOK, scripts / "agent-hook")
-    (scripts / "drive").write_text(f"#!/bin/sh\necho out; echo err >&2\necho ran >>'{tmp_path}/driven'\nsleep 20\n")
+    mark = f"echo \"$XDG_RUNTIME_DIR|$AGENTS_RUN\" >'{tmp_path}/new'; mv '{tmp_path}/new' '{tmp_path}/driven'"
+    (scripts / "drive").write_text(f"#!/bin/sh\necho out; echo err >&2\n{mark}\nexec sleep 20\n")
     (scripts / "drive").chmod(0o755)
     return scripts / "agent-hook"
 
 
-def test_without_a_monitor_the_driver_is_started(home: Home, driven: Path, tmp_path: Path) -> None:
-    assert home.run("claude", "Stop", hook=driven, TMUX="/tmp/x,999999,0").stdout == b""
+def test_without_a_monitor_the_driver_is_started(home: Home, driven: Path, tmp_path: Path, listening: Poke) -> None:
+    tmux = f"/tmp/x,{os.getpid()},0"
+    assert home.run("claude", "Stop", hook=driven, TMUX=tmux, XDG_RUNTIME_DIR="").stdout == b""
     wait_for((tmp_path / "driven").exists)
+    run = tmp_path / "run" / "agents.tmux" / str(os.getpid())
+    assert (tmp_path / "driven").read_text() == f"{tmp_path}/run|{run}\n"
     assert len(home.events()) == 1
 
 
-def test_with_a_live_monitor_no_driver_is_started(home: Home, driven: Path, tmp_path: Path, listening: Poke) -> None:
+def test_the_driver_is_started_only_when_it_helps(home: Home, driven: Path, tmp_path: Path, listening: Poke) -> None:
     pid = os.getpid()
     monitor = listening.path.with_name("monitor")
     monitor.write_text(f"{pid} {processes.start_token(pid)} v1\n")
-    home.run("claude", "Stop", hook=driven, TMUX=f"/tmp/x,{pid},0")
-    home.run("claude", "Stop", hook=driven)  # no TMUX: nothing to start it for
+    home.run("claude", "Stop", hook=driven, TMUX=f"/tmp/x,{pid},0")  # there is a monitor
     monitor.write_text("999999999 1 v1\n")
-    assert not (tmp_path / "driven").exists()
+    home.run("claude", "Stop", hook=driven)  # no TMUX: nothing to start it for
+    home.run("claude", "Stop", hook=driven, TMUX="/tmp/x,999999,0")  # a server we never saw
+    home.run("claude", "Stop", hook=driven, TMUX="nonsense")
+    stays(lambda: not (tmp_path / "driven").exists(), 0.5)
     home.run("claude", "Stop", hook=driven, TMUX=f"/tmp/x,{pid},0")
     wait_for((tmp_path / "driven").exists)
 

@@ -277,6 +277,12 @@ def test_problems_come_and_go(here: Runtime) -> None:
     stamp = (here.path / "problems").stat().st_mtime_ns
     here.problem("tmux", "too old: 2.9")
     assert (here.path / "problems").stat().st_mtime_ns == stamp
+    with (here.path / "problems").open("a") as stream:
+        stream.write("driver\tfrom a shell\n")
+    here.problem("rules", "slow")
+    assert here.problems()["driver"] == "from a shell"
+    here.problem("rules", "")
+    here.problem("driver", "")
     Runtime(here.path, 1).problem("tmux", "")
     assert Runtime(here.path, 1).problems() == {"python": "none found"}
 

@@ -171,7 +171,7 @@ class Runtime:
 
     def __init__(self, path: Path, server_pid: int) -> None:
         self.path, self.server_pid = path, server_pid
-        self._problems: dict[str, str] | None = None
+        self._said: dict[str, str] = {}
         self._last_line = ""
 
     def lock(self, version: str) -> MonitorLock | None:
@@ -258,17 +258,16 @@ class Runtime:
         return write_atomic(self.path / "memory.json", json.dumps(memory, separators=(",", ":")))
 
     def problem(self, key: str, text: str) -> None:
-        """Note a problem for doctor, or clear it with an empty text. Writes only what is new."""
-        if self._problems is None:
-            self._problems = self.problems()
+        """Note a problem for doctor, or clear it with an empty text. Writes only news; shells write there too."""
         line = " ".join(text.split())
-        if self._problems.get(key, "") == line:
+        if self._said.get(key) == line:
             return
-        if line:
-            self._problems[key] = line
-        else:
-            self._problems.pop(key, None)
-        write_atomic(self.path / "problems", "".join(f"{k}\t{v}\n" for k, v in sorted(self._problems.items())))
+        self._said[key] = line
+        noted = self.problems()
+        if noted.get(key, "") == line:
+            return
+        noted[key] = line
+        write_atomic(self.path / "problems", "".join(f"{k}\t{v}\n" for k, v in sorted(noted.items()) if v))
 
     def problems(self) -> dict[str, str]:
         """Every noted problem by key."""
