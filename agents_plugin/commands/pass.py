@@ -27,6 +27,7 @@ def run(args: Namespace) -> int:
     try:
         pid = found.pid or int(Runner(found.socket).check("display-message", "-p", "#{pid}"))
         runtime = open_runtime(pid)
+        runtime.announce()
         started = int(processes.started_of(pid) or 0)
         cycle = Cycle(found.socket, server_pid=pid)
         before = runtime.read_memory(started)
