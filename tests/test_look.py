@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents_plugin.core.evidence import Look, PaneRow, Reading
+from agents_plugin.core.evidence import Look, PaneRow, Reading, Screen
 from agents_plugin.core.look import Seen, plan_look
+from agents_plugin.tmux.captures import capture
+from agents_plugin.tmux.listing import observe
+from agents_plugin.tmux.runner import Runner
 from tests.lane import BLOCKED, IDLE, NOTHING, START_MS, WORKING, Lane, showing
+from tests.support import Server
 
 ROW = PaneRow(
     pane_id="%1",
@@ -172,3 +177,43 @@ def test_skipping_never_changes_a_verdict(history: list[tuple[Reading | None, in
         lazy.work()
         eager.work()
         assert lazy.lane.verdict == eager.lane.verdict
+
+
+# --- the facts this rests on, on a real tmux
+
+
+_NOISE = (
+    'sh -c \'n=0; while :; do n=$((n+1)); printf "line %s " $n; [ $((n % 3)) = 0 ] && printf "\\033]2;t%s\\007" $n;'
+    " sleep 0.$((n % 7))3; [ $((n % 5)) = 0 ] && sleep 1.7; done'"
+)
+
+
+@pytest.mark.versions
+def test_a_look_that_is_skipped_would_have_seen_the_same_screen(server: Server) -> None:
+    """Seconds of activity, titles and cursor are enough: what is called unchanged has not changed."""
+    pane = server.window(_NOISE)
+    runner = Runner(server.socket)
+    runner.binary = server.binary.path
+    kept: tuple[Seen, Screen] | None = None
+    skipped = captured = 0
+    until = time.monotonic() + 6
+
+    def listed() -> tuple[PaneRow, int]:
+        at = time.time_ns() // 1_000_000
+        return next(row for row in observe(runner).panes if row.pane_id == pane), at
+
+    def may_skip(row: PaneRow, at: int) -> bool:
+        return not plan_look(kept[0] if kept else None, row, at, foreground=True, rules="r").capture
+
+    while time.monotonic() < until and skipped < 12:
+        row, at = listed()
+        if not may_skip(row, at):
+            screen = capture(runner, [pane])[pane]
+            kept = (Seen(Look(NOTHING, at), row, True, "r"), screen)
+            captured += 1
+            continue
+        screen = capture(runner, [pane])[pane]
+        if kept and may_skip(*listed()):  # still quiet after the capture: nothing came between
+            assert screen.lines == kept[1].lines
+            skipped += 1
+    assert skipped and captured
