@@ -50,73 +50,71 @@ def nothing_ran(server: Server) -> None:
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("name", HOSTILE)
-def test_case_127_options_of_others_lose_no_row(server: Server, bait: Callable[[str], str], name: str) -> None:
-    text = bait(name)
-    other = server.window("cat")
-    for option in ("@agent_state", "@agent_status_text", "@agent_display_name", "@agent_hint", "@agent_detail"):
-        # By a script: an argument has 16 kB at most, and its last semicolon is eaten.
-        server.run("set-option", "-p", "-t", "%0", option, text[:8000])
-    if len(text) > 8000:
-        for _ in range(4):
-            server.run("set-option", "-pa", "-t", "%0", "@agent_status_text", text[:8000])
-    server.cmd("set-option", "-p", "-t", other, "@agent_state", "idle")
+def test_case_127_options_of_others_lose_no_row(server: Server, bait: Callable[[str], str]) -> None:
+    panes = {server.window("cat"): bait(name) for name in HOSTILE}
+    for pane, text in panes.items():
+        for option in ("@agent_state", "@agent_status_text", "@agent_display_name", "@agent_hint", "@agent_detail"):
+            # An argument has 16 kB at most.
+            server.run("set-option", "-p", "-t", pane, option, text[:8000])
+        for start in range(8000, len(text), 8000):
+            server.run("set-option", "-pa", "-t", pane, "@agent_status_text", text[start : start + 8000])
+    server.cmd("set-option", "-p", "-t", "%0", "@agent_state", "idle")
     runner = runner_of(server)
-    found = observe(runner)
-    assert [row.pane_id for row in found.panes] == ["%0", other]
-    first, second = found.panes
-    assert first.options["@agent_hint"].replace("\r\n", "\n") == server.option("%0", "@agent_hint")
-    assert second.options == {"@agent_state": "idle"}
-    made = PaneChange(
-        "%0",
-        "",
-        first.options["@agent_state"],
-        {"@agent_state": "blocked", "@agent_status_text": clean(text), "@agent_detail": "permission"},
-        (),
-        {"AGENTS_0_V": "1.1"},
-    )
-    assert write(runner, [made], queue="%0 ") == {"%0"}
-    assert server.option("%0", "@agent_state") == "blocked"
-    shown = server.option("%0", "@agent_status_text")
-    assert width(shown.replace("##", "#")) <= 32
-    assert server.global_option("@agents_summary") == "blocked:1 idle:1"
+    rows = {row.pane_id: row for row in observe(runner).panes}
+    assert list(rows) == ["%0", *panes]
+    assert rows["%0"].options == {"@agent_state": "idle"}
+    changes = []
+    for pane, text in panes.items():
+        read = rows[pane].options
+        assert read["@agent_hint"].replace("\r\n", "\n") == server.option(pane, "@agent_hint")
+        # tmux 3.5 lists 0x1f as four characters.
+        assert len(read["@agent_status_text"].replace("\\037", "#").replace("\x1f", "#")) == len(
+            text.replace("\\037", "#")
+        )
+        values = {"@agent_state": "blocked", "@agent_status_text": clean(text), "@agent_detail": "permission"}
+        changes.append(PaneChange(pane, "", read["@agent_state"], values, (), {f"AGENTS_{pane[1:]}_V": "1.1"}))
+    queue = "".join(f"{pane} " for pane in panes)
+    assert write(runner, changes, queue=queue) == set(panes)
+    for pane in panes:
+        assert server.option(pane, "@agent_state") == "blocked"
+        assert width(server.option(pane, "@agent_status_text").replace("##", "#")) <= 32
+    assert server.global_option("@agents_summary") == f"blocked:{len(panes)} idle:1"
+    assert server.global_option("@agents_queue") == queue
     nothing_ran(server)
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("name", NAMES)
-def test_case_126_names_titles_and_directories_lose_no_row(
-    server: Server, bait: Callable[[str], str], name: str
-) -> None:
-    text = bait(name).replace("\0", "")
-    # tmux expands these arguments itself and would run a job in them: doubled, the name is the text itself.
-    literal = text.replace("#", "##")
-    place = server.base / text.replace("/", "_")[:200]
-    place.mkdir()
-    server.run("new-session", "-d", "-s", literal, "-c", str(place).replace("#", "##"), "cat")
-    spelled = "".join(f"\\{byte:03o}" for byte in text.encode())
-    titled = server.window(f"printf '\\033]2;%b\\033\\\\' '{spelled}'; echo titled; exec cat")
-    server.run("rename-window", "-t", titled, literal)
-    wait_for(lambda: "titled" in server.screen(titled), what="titled")
-    inside = server.run(
-        "new-window", "-d", "-c", str(place).replace("#", "##"), "-P", "-F", "#{pane_id}", "cat"
-    ).stdout.strip()
-    server.cmd("set-option", "-p", "-t", inside, "@agent_state", "blocked")
+def test_case_126_names_titles_and_directories_lose_no_row(server: Server, bait: Callable[[str], str]) -> None:
+    titled, inside = [], []
+    for text in (bait(name) for name in NAMES):
+        # tmux expands these arguments itself and would run a job in them: doubled, the name is the text itself.
+        literal = text.replace("#", "##")
+        place = server.base / text.replace("/", "_")[:200]
+        place.mkdir()
+        server.run("new-session", "-d", "-s", literal, "-c", str(place).replace("#", "##"), "cat")
+        spelled = "".join(f"\\{byte:03o}" for byte in text.encode())
+        titled.append(server.window(f"printf '\\033]2;%b\\033\\\\' '{spelled}'; echo titled; exec cat", target="main:"))
+        server.run("rename-window", "-t", titled[-1], literal)
+        where = ("-c", str(place).replace("#", "##"))
+        inside.append(server.cmd("new-window", "-d", "-t", "main:", *where, "-P", "-F", "#{pane_id}", "cat"))
+        server.cmd("set-option", "-p", "-t", inside[-1], "@agent_state", "blocked")
+    for pane in titled:
+        wait_for(lambda pane=pane: "titled" in server.screen(pane), what="titled")  # type: ignore[misc]
     runner = runner_of(server)
     found = observe(runner)
-    listed = set(server.cmd("list-panes", "-a", "-F", "#{pane_id}").splitlines()) - {""}
-    assert {row.pane_id for row in found.panes} >= {"%0", titled, inside}
-    assert {row.pane_id for row in found.panes} == {
-        pane for pane in listed if pane.startswith("%") and pane[1:].isdigit()
-    }
-    assert found.unreadable == ()
     rows = {row.pane_id: row for row in found.panes}
-    assert rows[inside].options == {"@agent_state": "blocked"}
-    assert rows[titled].options == {}
+    assert found.unreadable == ()
+    # No two lines of hostile text begin like a pane's row of this listing.
+    listed = {
+        line[2:] for line in server.cmd("list-panes", "-a", "-F", "=>#{pane_id}").splitlines() if line[:2] == "=>"
+    }
+    assert set(rows) == listed >= {"%0", *titled, *inside}
+    assert all(rows[pane].options == {"@agent_state": "blocked"} for pane in inside)
+    assert all(rows[pane].options == {} for pane in titled)
     assert set(capture(runner, list(rows))) == set(rows)
     done = server.run("source-file", "-", stdin=COMMAND + "\n")
     assert not done.stderr
-    assert server.global_option("@agents_summary") == "blocked:1"
+    assert server.global_option("@agents_summary") == f"blocked:{len(inside)}"
     nothing_ran(server)
 
 
@@ -132,25 +130,33 @@ def test_case_129_a_title_of_100_kb(server: Server) -> None:
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("name", HOSTILE)
-def test_surfaces_show_text_literally_and_clipped(server: Server, bait: Callable[[str], str], name: str) -> None:
-    text = bait(name)
-    server.cmd("set-option", "-g", "status-left", "")
-    server.cmd("set-option", "-g", "status-right-length", "120")
-    server.cmd("set-option", "-g", "status-style", "bg=blue,fg=white")
-    server.cmd("set-option", "-g", "status-right", "<#{@agent_status_text}>")
-    server.cmd("set-option", "-g", "window-status-format", "")
-    server.cmd("set-option", "-g", "window-status-current-format", "")
-    made = PaneChange("%0", "", "", {"@agent_state": "blocked", "@agent_status_text": clean(text)}, (), {})
-    assert write(runner_of(server), [made]) == {"%0"}
+def test_surfaces_show_text_literally_and_clipped(server: Server, bait: Callable[[str], str]) -> None:
+    script = """
+        set -g status-left ''
+        set -g status-right-length 120
+        set -g status-interval 0
+        set -g status-style bg=blue,fg=white
+        set -g status-right '<#{@agent_status_text}>'
+        set -g window-status-format ''
+        set -g window-status-current-format ''
+    """
+    server.run("source-file", "-", stdin=script)
     client = server.attach("main", cols=150)
-    wait_for(lambda: ">" in client.output.decode(errors="replace"), what="status drawn")
-    client.settle()
-    drawn = client.output.decode(errors="replace")
-    line = drawn[drawn.rindex("<") :]
-    line = line[: line.index(">") + 1]
-    assert line == f"<{clean(text).replace('##[', '#[')}>"
-    assert "\x1b[41m" not in drawn, "a style of a stranger was obeyed"
+    runner = runner_of(server)
+    for name in HOSTILE:
+        shown = clean(bait(name))
+        client.settle(0.1)
+        start = len(client.output)
+        (row,) = observe(runner).panes
+        made = PaneChange("%0", "", row.options.get("@agent_state", ""), {"@agent_status_text": shown}, (), {})
+        assert write(runner, [made], rollup=False) == {"%0"}
+        wanted = f"<{shown.replace('##[', '#[')}>"
+
+        def drawn(start: int = start) -> str:
+            return client.output[start:].decode(errors="replace")
+
+        wait_for(lambda wanted=wanted: wanted in drawn(), what=f"{name} drawn as {wanted!r}")  # type: ignore[misc]
+        assert "\x1b[41m" not in drawn(), "a style of a stranger was obeyed"
     nothing_ran(server)
 
 
