@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import statistics
 import subprocess
@@ -149,10 +148,9 @@ def monitor_of(server: Server) -> psutil.Process:
     """The monitor of a server, waited for."""
 
     def find() -> psutil.Process | None:
-        for lock in Path(server.env["XDG_RUNTIME_DIR"]).glob("agents.tmux/*/monitor*"):
-            file = lock / "owner" if lock.is_dir() else lock
+        for lock in Path(server.env["XDG_RUNTIME_DIR"]).glob("agents.tmux/*/monitor"):
             try:
-                return psutil.Process(int(file.read_text().split()[0]))
+                return psutil.Process(int(lock.read_text().split()[0]))
             except (OSError, ValueError, IndexError, psutil.NoSuchProcess):
                 continue
         return None
@@ -175,12 +173,11 @@ def drive_tick(runs: int) -> bool:
             )
 
         plugin = str(ROOT / "agents.tmux")
-        job = re.search(r"#\((.*?)\)", server.global_option("status-right"))
-        assert job, "no driver in the status line"
+        job = server.hidden()["AGENTS_DRIVE"]
         shell, tick, loads = [], [], []
         for _ in range(runs * 2):
             shell.append(run("sh", "-c", ":"))
-            tick.append(run("sh", "-c", job[1]))
+            tick.append(run("sh", "-c", job))
         for _ in range(runs):
             loads.append(run(plugin))
         empty, mine = statistics.median(shell), statistics.median(tick)
@@ -194,8 +191,8 @@ def one_shot(runs: int) -> bool:
         server = ground.server
         server.cmd("set-option", "-g", "@agents-monitor", "off")
         load(server)
-        env = server.inside() | {"PYTHONPATH": str(ROOT)}
-        argv = [sys.executable, "-m", "agents_plugin", "monitor", "--once"]
+        env = server.inside()
+        argv = [sys.executable, str(ROOT / "agents_plugin" / "__main__.py"), "pass"]
         took, used = [], []
         for _ in range(runs):
             before = psutil.Process().cpu_times()
