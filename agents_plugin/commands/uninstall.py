@@ -1,0 +1,171 @@
+"""`agents uninstall`: everything of ours goes out of the server; `--purge` also removes what was made in your home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents_plugin import server
+from agents_plugin.core.evidence import Snapshot
+from agents_plugin.doctor.machine import HOME, data_dir
+from agents_plugin.host.runtime import Runtime, base_dir, state_dir
+from agents_plugin.reach import Refused, guarded, runner_of
+from agents_plugin.terminal import emit
+from agents_plugin.tmux.contract import GLOBAL_OPTIONS, OWN_PANE_OPTIONS
+from agents_plugin.tmux.listing import observe
+from agents_plugin.tmux.probe import Installed, installed
+from agents_plugin.tmux.runner import Runner, ServerGone
+
+NAME = "uninstall"
+HELP = "take everything of ours out of the tmux server"
+
+#: The one implementation, which also works without Python.
+SCRIPT = HOME / "scripts" / "uninstall"
+_PATIENCE_S = 60.0
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the options."""
+    server.configure(parser)
+    parser.add_argument("--purge", action="store_true", help="also remove the Python environment and waiting events")
+
+
+def run(args: Namespace) -> int:
+    """Removes and says what; twice is fine. 1 when there is no server (`--purge` still purges) or something is left."""
+    return guarded(NAME, args, lambda found: _run(args, found))
+
+
+@dataclass(frozen=True)
+class _State:
+    """What there is of ours, as counts and names."""
+
+    have: Installed
+    stamped: int
+    above: bool
+    hidden: int
+    monitor: int | None
+    runtime: Path
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no trace is left in the server."""
+        have = self.have
+        written = have.hooks or have.aliases or have.own_keys or _shown(have)
+        return not (written or self.stamped or self.above or self.hidden or self.monitor or self.runtime.exists())
+
+
+def _run(args: Namespace, found: server.Target) -> int:
+    try:
+        runner = runner_of(found)
+        before = _look(runner)
+    except ServerGone:
+        if args.purge:
+            emit(list(_purge(found, None)))
+            return 0
+        raise
+    pid, _ = before
+    state = before[1]
+    lines = ["nothing of ours is in this server"] if state.nothing else []
+    if not state.nothing:
+        _script(found, pid)
+    removed = list(_purge(found, pid)) if args.purge else []
+    after = _look(runner)[1]
+    emit([*lines, *_said(state, after), *removed])
+    if not after.nothing:
+        raise Refused("something is left: " + ", ".join(_left(after)))
+    emit(["To keep it out, remove its line from tmux.conf."])
+    return 0
+
+
+def _look(runner: Runner) -> tuple[int, _State]:
+    snapshot = observe(runner)
+    runtime = Runtime(base_dir() / str(snapshot.server_pid), snapshot.server_pid)
+    holder = runtime.holder()
+    stamped = sum(any(name in row.options for name in OWN_PANE_OPTIONS) for row in snapshot.panes)
+    return snapshot.server_pid, _State(
+        installed(runner),
+        stamped,
+        _above(snapshot),
+        len(snapshot.environment),
+        holder.pid if holder else None,
+        runtime.path,
+    )
+
+
+def _above(snapshot: Snapshot) -> bool:
+    """Whether a rollup stands on a window, a session or the server."""
+    rows = any(row.window_summary or row.window_attention or row.session_summary for row in snapshot.panes)
+    return rows or any(name in snapshot.globals for name in GLOBAL_OPTIONS)
+
+
+def _script(found: server.Target, pid: int, *arguments: str) -> None:
+    environment = {**os.environ, "TMUX": f"{found.socket},{pid},0"}
+    try:
+        subprocess.run(
+            ["/bin/sh", str(SCRIPT), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Refused(f"{SCRIPT}: {error}") from error
+
+
+def _purge(found: server.Target, pid: int | None) -> Iterator[str]:
+    """Remove what was made in the user's home; only directories that carry our name."""
+    for place in (data_dir(os.environ), state_dir()):
+        if place is None or place.name != "agents.tmux" or place.is_symlink() or not place.is_dir():
+            continue
+        shutil.rmtree(place, ignore_errors=True)
+        yield f"could not remove {place}" if place.exists() else f"removed {place}"
+
+
+def _shown(have: Installed) -> bool:
+    return any("AGENTS_DRIVE" in text or "#{@agents_status}" in text for text in (have.status_left, have.status_right))
+
+
+def _said(before: _State, after: _State) -> Iterator[str]:
+    have = before.have
+    if have.hooks - after.have.hooks:
+        yield f"removed hooks: {', '.join(sorted(have.hooks - after.have.hooks))}"
+    keys = [key for key in have.own_keys if key not in after.have.own_keys]
+    if keys:
+        yield f"removed keys: prefix {', prefix '.join(keys)}"
+    if len(have.aliases) > len(after.have.aliases):
+        yield f"removed {len(have.aliases) - len(after.have.aliases)} command aliases"
+    if _shown(have) and not _shown(after.have):
+        yield "status line: as you wrote it"
+    if before.monitor and not after.monitor:
+        yield f"stopped the helper (process {before.monitor})"
+    if before.stamped > after.stamped:
+        yield f"removed the states of {before.stamped - after.stamped} panes"
+    if before.above and not after.above:
+        yield "removed the summaries"
+    if before.runtime.exists() or not after.nothing:
+        return
+    if not before.nothing:
+        yield f"removed {before.runtime}"
+
+
+def _left(state: _State) -> Iterator[str]:
+    have = state.have
+    named = {
+        "hooks": bool(have.hooks),
+        "keys": bool(have.own_keys),
+        "aliases": bool(have.aliases),
+        "the status line": _shown(have),
+        "states": bool(state.stamped),
+        "summaries": state.above,
+        "hidden variables": bool(state.hidden),
+        "the helper": bool(state.monitor),
+        str(state.runtime): state.runtime.exists(),
+    }
+    return (name for name, there in named.items() if there)

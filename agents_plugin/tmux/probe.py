@@ -1,0 +1,123 @@
+"""What is at a server's socket, found without a tmux and within a second; and what is ours inside the server."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agents_plugin.tmux.contract import INDEX
+from agents_plugin.tmux.runner import Runner, TmuxError, find_tmux, spawn
+
+PATIENCE_S = 1.0
+_KEY = re.compile(r"bind-key\s+(?:-r\s+)?-T prefix\s+(\S+)\s+(.*)")
+_HOOK = re.compile(r"([a-z-]+)(?:\[(\d+)\])?(?: |$)")
+_ID = re.compile(r"[$@%]\d+")
+
+
+def knock(path: str) -> str:
+    """`there`, `none` (no such file), `stale` (a file nobody listens at), `denied`, or `stuck` (no answer in time)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PATIENCE_S)
+        try:
+            probe.connect(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return "none"
+        except ConnectionRefusedError:
+            return "stale"
+        except PermissionError:
+            return "denied"
+        except (TimeoutError, BlockingIOError):
+            return "stuck"
+        except OSError:  # a path too long for a socket, or no socket at all
+            return "stale"
+    return "there"
+
+
+def client_version(server_pid: int | None = None) -> tuple[str, str]:
+    """(version, path) of the tmux that commands run; version "" when it does not say. Raises TmuxNotFound."""
+    path = find_tmux(server_pid)
+    try:
+        out, _, _ = spawn([path, "-V"], {}, None, PATIENCE_S)
+    except (OSError, TmuxError):
+        return "", path
+    return out.decode("utf-8", "replace").strip().removeprefix("tmux "), path
+
+
+def too_old(version: str) -> bool:
+    """Whether a tmux of this version lacks what we need (3.2), in spellings like `3.1c`, `next-3.8`, `openbsd-7.4`."""
+    found = re.fullmatch(r"(?:next-)?(\d+)\.(\d+)[a-z]*(?:-rc\d*)?", version)
+    return found is not None and (int(found[1]), int(found[2])) < (3, 2)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What of ours a server has. `hooks`: names with our index; `keys`: key -> what it runs, of the prefix table."""
+
+    hooks: frozenset[str] = frozenset()
+    aliases: tuple[int, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    status_left: str = ""
+    status_right: str = ""
+    options: tuple[str, ...] = ()  # names of global @agents- options
+    masks: tuple[tuple[str, str], ...] = ()  # (session, window or pane, hook of its own that hides the global ones)
+
+    @property
+    def own_keys(self) -> dict[str, str]:
+        """The keys that run one of our aliases."""
+        return {key: does for key, does in self.keys.items() if "run-shell -C agents-" in does}
+
+
+def installed(runner: Runner, places: Iterable[str] = ()) -> Installed:
+    """Survey a server in one process. Raises as the runner does.
+
+    `places` are ids of sessions, windows and panes to look at for hooks of their own.
+    """
+    nonce = secrets.token_hex(8)
+    wanted = [place for place in places if _ID.fullmatch(place)]
+    sections = {
+        "hooks": "show-hooks -g\nshow-hooks -gw",
+        "aliases": "show-options -s command-alias",
+        "keys": "list-keys -T prefix",
+        "left": "show-options -gqv status-left",
+        "right": "show-options -gqv status-right",
+        "options": "show-options -g",
+        **{f"place{n}": f"show-hooks {_level(place)} -t '{place}'" for n, place in enumerate(wanted)},
+    }
+    script = "".join(f"display-message -p '{nonce}{name}'\n{body}\n" for name, body in sections.items())
+    answer = runner.source(script).stdout
+    found: dict[str, str] = {}
+    for part in answer.split(nonce)[1:]:
+        name, _, text = part.partition("\n")
+        found[name] = text
+    return Installed(
+        hooks=frozenset(name for name, index in _hooks(found.get("hooks", "")) if index == INDEX),
+        aliases=tuple(
+            int(index) for index in re.findall(rf"^command-alias\[({INDEX // 10}\d)\]", found.get("aliases", ""), re.M)
+        ),
+        keys={m[1]: m[2] for line in found.get("keys", "").splitlines() if (m := _KEY.match(line))},
+        status_left=found.get("left", "").rstrip("\n"),
+        status_right=found.get("right", "").rstrip("\n"),
+        options=tuple(re.findall(r"^(@agents-[\w-]+)", found.get("options", ""), re.M)),
+        masks=tuple(
+            (place, name)
+            for n, place in enumerate(wanted)
+            for name in dict.fromkeys(name for name, _ in _hooks(found.get(f"place{n}", "")))
+        ),
+    )
+
+
+def _level(place: str) -> str:
+    return {"%": "-p", "@": "-w"}.get(place[0], "")
+
+
+def _hooks(text: str) -> list[tuple[str, int]]:
+    """(name, index) of every hook that is set; tmux also lists the names of those that are not."""
+    found = []
+    for line in text.splitlines():
+        match = _HOOK.match(line)
+        if match and match[2] is not None:
+            found.append((match[1], int(match[2])))
+    return found
