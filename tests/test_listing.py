@@ -86,10 +86,10 @@ def test_case_149_an_answer_without_its_frame_is_an_error(server: Server) -> Non
 def test_case_149_rows_nobody_can_read_are_not_no_panes() -> None:
     from agents_plugin.tmux import listing
 
-    head = f"<nS|1|2|3.3a{'<n:' * len(listing._SERVER_TEXTS)}\n<nV|\n"
+    head = f"<nS|1|2|3.3a{'>n:' * len(listing._SERVER_TEXTS)}\n<nV|\n"
     with pytest.raises(ListingError):
         parse(f"{head}<nP|%0|garbled\n", "n")
-    row = "|".join(["%1", *["1"] * (len(listing._PANE_FACTS) - 1)]) + "<n:" * len(listing._PANE_TEXTS)
+    row = "|".join(["%1", *["1"] * (len(listing._PANE_FACTS) - 1)]) + ">n:" * len(listing._PANE_TEXTS)
     found = parse(f"{head}<nP|%0|garbled\n<nP|{row}\n", "n")
     assert [pane.pane_id for pane in found.panes] == ["%1"]
     assert found.unreadable == ("%0",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from functools import lru_cache
 
 from agents_plugin.core.evidence import ClientRow, PaneRow, Snapshot
 from agents_plugin.settings import OPTIONS
@@ -91,38 +92,42 @@ def observe(runner: Runner) -> Snapshot:
 def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -> str:
     """A row: `<nonceP`, the facts between bars, then every text after a mark nobody can guess."""
     head = "|".join(f"#{{{name}}}" for name in facts)
-    return f"<{nonce}{kind}|{head}" + "".join(f"<{nonce}:#{{{name}}}" for name in texts)
+    return f"<{nonce}{kind}|{head}" + "".join(f">{nonce}:#{{{name}}}" for name in texts)
 
 
 def parse(answer: str, nonce: str) -> Snapshot:
     """A Snapshot from what `observe` asked for. Raises ListingError when the frame of the answer is not there."""
     environment: dict[str, str] | None = None
-    server: tuple[list[str], list[str]] | None = None
+    server: tuple[str, ...] = ()
     clients: list[ClientRow] = []
     panes: dict[str, PaneRow] = {}
     unreadable: list[str] = []
-    rows = _rows(answer, nonce)
-    for kind, facts, texts in rows:
-        if kind == "S" and len(facts) == len(_SERVER_FACTS) and len(texts) == len(_SERVER_TEXTS):
-            server = facts, texts
-        elif kind == "V":
-            environment = _environment("|".join(facts))
-        elif kind == "C":
-            client = _client(facts, texts)
-            if client:
-                clients.append(client)
-        elif kind == "P":
-            pane = _pane(facts, texts)
+    garbled = False
+    # A line break inside a text is part of it: only the nonce begins a row or a text.
+    for row in answer.split(f"<{nonce}"):
+        kind, parts = row[:2], tuple(row[2:].removesuffix("\n").split(f">{nonce}:"))
+        if kind == "P|":
+            pane = _pane(parts)
             if pane:
                 panes.setdefault(pane.pane_id, pane)
-            elif facts and is_pane_id(facts[0]):
-                unreadable.append(facts[0])
-    if server is None or environment is None:
+            else:
+                garbled = True
+                named_pane = parts[0].partition("|")[0]
+                unreadable += [named_pane] if is_pane_id(named_pane) else []
+        elif kind == "C|":
+            client = _client(parts)
+            if client:
+                clients.append(client)
+        elif kind == "S|" and len(parts) == 1 + len(_SERVER_TEXTS):
+            server = parts
+        elif kind == "V|":
+            environment = _environment(row[2:])
+    if not server or environment is None:
         raise ListingError(f"an answer of {len(answer)} characters without its frame")
-    if not panes and any(kind == "P" for kind, _, _ in rows):
+    if garbled and not panes:
         raise ListingError("no row of the listing could be read")
-    (pid, started, version), values = server
-    named = dict(zip(_SERVER_TEXTS, values, strict=True))
+    pid, started, version = server[0].split("|")
+    named = dict(zip(_SERVER_TEXTS, server[1:], strict=True))
     return Snapshot(
         panes=tuple(panes.values()),
         clients=tuple(clients),
@@ -136,26 +141,14 @@ def parse(answer: str, nonce: str) -> Snapshot:
     )
 
 
-def _rows(body: str, nonce: str) -> list[tuple[str, list[str], list[str]]]:
-    """Kind, facts and texts of each row. A line break inside a text is part of it: only the nonce begins a row."""
-    rows: list[tuple[str, list[str], list[str]]] = []
-    for row in body.split(f"<{nonce}"):
-        if row.startswith(":"):
-            rows[-1][2].append(row[1:])
-        elif row:
-            kind, _, facts = row.partition("|")
-            rows.append((kind, facts.split("|"), []))
-    for _, _, texts in rows:
-        if texts:
-            texts[-1] = texts[-1].removesuffix("\n")
-    return rows
-
-
-def _pane(facts: list[str], texts: list[str]) -> PaneRow | None:
-    if len(facts) != len(_PANE_FACTS) or len(texts) != len(_PANE_TEXTS) or not is_pane_id(facts[0]):
+# Most rows are those of the pass before; frozen, so they can be handed out again.
+@lru_cache(maxsize=2048)
+def _pane(parts: tuple[str, ...]) -> PaneRow | None:
+    facts = parts[0].split("|")
+    if len(facts) != len(_PANE_FACTS) or len(parts) != 1 + len(_PANE_TEXTS) or not is_pane_id(facts[0]):
         return None
     fact = dict(zip(_PANE_FACTS, facts, strict=True))
-    text = dict(zip(_PANE_TEXTS, texts, strict=True))
+    text = dict(zip(_PANE_TEXTS, parts[1:], strict=True))
     return PaneRow(
         pane_id=fact["pane_id"],
         pane_pid=_number(fact["pane_pid"]),
@@ -188,12 +181,13 @@ def _pane(facts: list[str], texts: list[str]) -> PaneRow | None:
     )
 
 
-def _client(facts: list[str], texts: list[str]) -> ClientRow | None:
-    if len(facts) != len(_CLIENT_FACTS) or len(texts) != len(_CLIENT_TEXTS):
+def _client(parts: tuple[str, ...]) -> ClientRow | None:
+    facts = parts[0].split("|")
+    if len(facts) != len(_CLIENT_FACTS) or len(parts) != 1 + len(_CLIENT_TEXTS):
         return None
     session, pane, activity, created, control = facts
     return ClientRow(
-        name=texts[0],
+        name=parts[1],
         session_id=session,
         pane_id=pane,
         activity=_number(activity),
