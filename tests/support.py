@@ -279,9 +279,9 @@ class Client:
             self.output += data
             self.received += len(data)
 
-    def send(self, keys: bytes | str) -> None:
-        """Type raw bytes: `b"\\x02j"` is prefix j."""
-        os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
+    def send(self, keys: bytes | str) -> int:
+        """Type raw bytes: `b"\\x02j"` is prefix j. How many were typed."""
+        return os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
 
     def click(self, column: int, row: int, button: int = 0) -> None:
         """Press and release a mouse button at a 0-based cell (`mouse` must be on)."""
