@@ -112,7 +112,7 @@ main() {
     if agents_runtime; then
         case $monitor in
         off | 0 | no | false) : >"$AGENTS_RUN/oneshot" ;;
-        *) rm -f "$AGENTS_RUN/oneshot" ;;
+        *) [ ! -e "$AGENTS_RUN/oneshot" ] || rm -f "$AGENTS_RUN/oneshot" ;;
         esac
     else
         agents_say "the runtime directory $AGENTS_RUN is not ours alone, so no states"

@@ -8,28 +8,22 @@ agents_server() {
     case $AGENTS_SERVER in '' | *[!0-9]*) return 1 ;; esac
 }
 
-# Make a directory of ours alone, or accept it when it is: no link, our own, not writable by others.
-agents_private() {
-    mkdir -m 700 "$1" 2>/dev/null
-    [ -d "$1" ] && [ ! -h "$1" ] && [ -O "$1" ] || return 1
-    case $(ls -ld "$1") in
-    d???------*) ;;
-    d????-??-*) chmod 700 "$1" ;;
-    *) return 1 ;;
-    esac
-}
-
-# AGENTS_RUN: the runtime directory of this server, made when missing. The same as agents_plugin/host/runtime.py.
+# AGENTS_RUN: the runtime directory of this server, made when missing; 1 when it is not ours alone (a link, another owner,
+# writable by others). The same as agents_plugin/host/runtime.py.
 agents_runtime() {
     agents_server || return 1
     if [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ] && [ -O "$XDG_RUNTIME_DIR" ]; then
-        AGENTS_RUN=$XDG_RUNTIME_DIR/agents.tmux
+        agents_base=$XDG_RUNTIME_DIR/agents.tmux
     else
-        AGENTS_RUN=${TMPDIR:-/tmp}
-        AGENTS_RUN=${AGENTS_RUN%/}/agents.tmux-$(id -u)
+        agents_base=${TMPDIR:-/tmp}
+        agents_base=${agents_base%/}/agents.tmux-$(id -u)
     fi
-    agents_private "$AGENTS_RUN" && agents_private "$AGENTS_RUN/$AGENTS_SERVER" || return 1
-    AGENTS_RUN=$AGENTS_RUN/$AGENTS_SERVER
+    AGENTS_RUN=$agents_base/$AGENTS_SERVER
+    for agents_place in "$agents_base" "$AGENTS_RUN"; do
+        [ -d "$agents_place" ] || mkdir -m 700 "$agents_place" 2>/dev/null
+        [ -d "$agents_place" ] && [ ! -h "$agents_place" ] && [ -O "$agents_place" ] || return 1
+    done
+    case $(ls -ld "$agents_base") in d????-??-*) ;; *) return 1 ;; esac
 }
 
 # AGENTS_DATA: where the Python environment lives.
