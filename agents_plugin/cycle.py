@@ -334,8 +334,10 @@ class Cycle:
         decision, published = subject.decision, subject.published
         if subject.mark is not Mark.KEEP or not published.marked or not decision or not decision.verdict:
             return
-        verdict = decision.verdict
-        typed = attention.seen(snapshot.clients, subject.row.pane_id, verdict.since_ms, verdict.turn_at_ms)
+        verdict, before = decision.verdict, published.verdict(subject.identity)
+        # A mark that outlives its run went up with that run: answering a prompt is input to it.
+        run = before if before and before.state is not verdict.state else verdict
+        typed = attention.seen(snapshot.clients, subject.row.pane_id, run.since_ms, run.turn_at_ms)
         stayed = self.settings.clear_on == "dwell" and subject.row.pane_id in staying
         if typed or stayed:
             subject.mark = Mark.CLEAR

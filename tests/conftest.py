@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stage import Stage
 from tests.support import Client, Server, TmuxBinary, available_tmux, wait_for
 
 __all__ = ["Client", "Server", "wait_for"]
@@ -68,3 +69,9 @@ def attach() -> Callable[..., Client]:
         return server.attach(session, cols, rows)
 
     return make
+
+
+@pytest.fixture
+def stage(server: Server) -> Stage:
+    """A running server with the rollup installed, and passes over it."""
+    return Stage(server)

@@ -50,7 +50,7 @@ def test_raise(before: Verdict | None, after: Verdict, came_from: State | None, 
 def test_an_interruption_learned_late_takes_the_mark_down_again() -> None:
     assert mark(verdict(IDLE), verdict(IDLE, "interrupted"), IDLE, marked=True) is Mark.CLEAR
     assert mark(verdict(IDLE), verdict(IDLE, "interrupted"), IDLE, marked=False) is Mark.KEEP
-    assert mark(verdict(BLOCKED), verdict(IDLE, "interrupted"), BLOCKED, marked=True) is Mark.KEEP
+    assert mark(verdict(BLOCKED), verdict(IDLE, "interrupted"), BLOCKED, marked=True) is Mark.CLEAR
 
 
 def test_a_finished_turn_raises_once_however_often_its_footer_ticks_case_111() -> None:

@@ -9,43 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agents_plugin.cycle import Cycle, Pass
-from agents_plugin.host.clock import FixedClock
-from agents_plugin.monitor import Ringer
 from agents_plugin.tmux.runner import TmuxTimeout, VersionMismatch
 from tests.actor import Actor
-from tests.support import ROOT, Server, wait_for
+from tests.stage import BLOCKED, IDLE, WORKING, Stage
+from tests.support import ROOT, wait_for
 
-IDLE, WORKING, BLOCKED = "idle__fresh__w100", "working__streaming_2s__w100", "blocked__bash_permission__w100"
 QUESTION = "blocked__ask_user_question__w100"
-
-
-class Stage:
-    """A server with the rollup installed and a cycle whose clock is moved by hand."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        now = int(time.time() * 1000)
-        self.clock = FixedClock(now, 5_000_000)
-        server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
-        self.cycle = self.fresh()
-
-    def fresh(self) -> Cycle:
-        """A cycle that remembers nothing."""
-        cycle = Cycle(self.server.socket, clock=self.clock, environ=self.server.env)
-        cycle.runner.binary = self.server.binary.path
-        return cycle
-
-    def step(self, ms: int = 1_100) -> Pass:
-        """Let time pass, then make a pass."""
-        self.clock.advance(ms)
-        return self.cycle.run_pass()
-
-
-@pytest.fixture
-def stage(server: Server) -> Stage:
-    """A stage on a running server."""
-    return Stage(server)
 
 
 @pytest.mark.versions
@@ -232,73 +201,6 @@ def test_case_179_a_pager_in_front_hides_the_agent_for_as_long_as_it_is_there(st
     assert server.option(pane, "@agent_state") == "unknown"
     server.cmd("send-keys", "-t", pane, f"clear; cat {screen}; fg", "Enter")
     wait_for(lambda: stage.step() and server.option(pane, "@agent_state") == "blocked", what="blocked again")
-
-
-def test_input_in_the_pane_takes_the_mark_down(stage: Stage) -> None:
-    """Typing where the prompt is counts as seen; attaching and typing elsewhere do not (case 107)."""
-    server = stage.server
-    actor = Actor(server)
-    actor.show(BLOCKED)
-    client = server.attach("main", 100, 40)
-    other = server.cmd("display-message", "-p", "-t", "main:0", "#{pane_id}")
-    assert client.where() == other
-    time.sleep(2.1)  # activity has whole seconds, and the first one after attaching proves nothing
-    stage.clock.wall = int(time.time() * 1000)
-    stage.cycle.run_pass()
-    assert actor.option("@agent_attention") == "1"
-    time.sleep(1.1)
-    client.send("x")
-    time.sleep(0.2)
-    stage.step()
-    assert actor.option("@agent_attention") == "1"
-    server.cmd("select-window", "-t", actor.pane)
-    time.sleep(1.1)
-    client.send("x")
-    wait_for(lambda: stage.step(100) and actor.option("@agent_attention") == "", what="mark down")
-    assert actor.state() == "blocked/permission"  # case 035: seen is not answered
-
-
-def test_case_113_an_alert_rings_once_per_blocked_run(stage: Stage) -> None:
-    """Bell through tmux, command with the facts in variables; a restart of the helper repeats nothing (case 115)."""
-    server = stage.server
-    noted = server.base / "noted"
-    server.cmd("set-option", "-g", "@agents-alert", "bell")
-    server.cmd("set-option", "-g", "@agents-alert-command", f'echo "$AGENT_PANE $AGENT_STATE" >> {noted}')
-    server.cmd("set-option", "-g", "monitor-bell", "on")
-    actor = Actor(server)
-    actor.show(BLOCKED)
-    ring = Ringer()
-    for _ in range(6):
-        ring(stage.step())
-    wait_for(noted.exists, what="the command ran")
-    wait_for(lambda: server.format(actor.pane, "#{window_bell_flag}") == "1", what="bell flag")
-    stage.cycle = stage.fresh()
-    for _ in range(3):
-        ring(stage.step())
-    time.sleep(0.3)
-    assert noted.read_text().splitlines() == [f"{actor.pane} blocked"]
-
-
-def test_a_muted_pane_rings_nothing(stage: Stage) -> None:
-    """`@agent_mute_until` in the future."""
-    server = stage.server
-    server.cmd("set-option", "-g", "@agents-alert", "bell")
-    actor = Actor(server)
-    server.cmd("set-option", "-p", "-t", actor.pane, "@agent_mute_until", str(stage.clock.wall + 60_000))
-    actor.show(BLOCKED)
-    assert not any(stage.step().alerts for _ in range(4))
-    assert any(stage.step(61_000).alerts for _ in range(2))
-
-
-def test_case_113_a_prompt_answered_at_once_rings_nothing(stage: Stage) -> None:
-    """Blocked for less than a second."""
-    stage.server.cmd("set-option", "-g", "@agents-alert", "bell")
-    actor = Actor(stage.server)
-    actor.show(BLOCKED)
-    assert not stage.step(200).alerts
-    actor.show(WORKING)
-    assert not stage.step(400).alerts
-    assert not stage.step(2_000).alerts
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.actor import Actor
+from tests.plugged import BLOCKED, IDLE, WORKING
 from tests.support import ROOT, Server, alive, stays, wait_for
-
-IDLE, WORKING, BLOCKED = "idle__fresh__w100", "working__streaming_2s__w100", "blocked__bash_permission__w100"
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -65,105 +64,105 @@ def watched(server: Server) -> int:
 
 
 @pytest.fixture
-def stage(server: Server) -> Server:
+def plugged(server: Server) -> Server:
     """A running server with the rollup installed."""
     server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
     return server
 
 
-def test_it_follows_a_screen(stage: Server, start: Start) -> None:
+def test_it_follows_a_screen(plugged: Server, start: Start) -> None:
     """Blocked within a moment of the dialog, working after the answer, stamps gone with the agent."""
-    actor = Actor(stage)
+    actor = Actor(plugged)
     actor.show(WORKING)
-    start(stage)
+    start(plugged)
     wait_for(lambda: actor.state() == "working", what="working")
     actor.show(BLOCKED)
     wait_for(lambda: actor.state() == "blocked/permission", timeout=4, what="blocked")
     actor.show(WORKING)
     wait_for(lambda: actor.state() == "working", timeout=4, what="working again")
     actor.quit()
-    wait_for(lambda: stage.global_option("@agents_summary") == "", timeout=4, what="rollups empty")
+    wait_for(lambda: plugged.global_option("@agents_summary") == "", timeout=4, what="rollups empty")
 
 
-def test_there_is_one_for_a_server(stage: Server, start: Start) -> None:
+def test_there_is_one_for_a_server(plugged: Server, start: Start) -> None:
     """Starting five leaves one, and the others end well."""
-    started = [start(stage) for _ in range(5)]
-    pid = watched(stage)
+    started = [start(plugged) for _ in range(5)]
+    pid = watched(plugged)
     losers = [process for process in started if process.pid != pid]
     for process in losers:
         assert process.wait(timeout=20) == 0
-    assert holder(stage) == pid
+    assert holder(plugged) == pid
 
 
-def test_it_ends_with_its_server(stage: Server, start: Start) -> None:
+def test_it_ends_with_its_server(plugged: Server, start: Start) -> None:
     """No helper is left behind."""
-    process = start(stage)
-    watched(stage)
-    stage.run("kill-server")
+    process = start(plugged)
+    watched(plugged)
+    plugged.run("kill-server")
     assert process.wait(timeout=10) == 0
 
 
-def test_state_stands_when_it_is_killed_and_it_comes_back(stage: Server, start: Start) -> None:
+def test_state_stands_when_it_is_killed_and_it_comes_back(plugged: Server, start: Start) -> None:
     """A stale lock stops nobody; what was published stays as it was, time of the run included."""
-    actor = Actor(stage)
+    actor = Actor(plugged)
     actor.show(BLOCKED)
-    process = start(stage)
+    process = start(plugged)
     wait_for(lambda: actor.state() == "blocked/permission", what="blocked")
     since = actor.option("@agent_since")
     process.kill()
     process.wait()
     assert actor.state() == "blocked/permission"
-    second = start(stage)
-    wait_for(lambda: holder(stage) == second.pid, what="the second at work")
+    second = start(plugged)
+    wait_for(lambda: holder(plugged) == second.pid, what="the second at work")
     stays(lambda: actor.state() == "blocked/permission" and actor.option("@agent_since") == since, 1.5)
 
 
-def test_a_newer_version_takes_over(stage: Server, start: Start, tmp_path: Path) -> None:
+def test_a_newer_version_takes_over(plugged: Server, start: Start, tmp_path: Path) -> None:
     """The old one is asked to leave; there is never more than one."""
     other = tmp_path / "plugin"
     shutil.copytree(ROOT / "agents_plugin", other / "agents_plugin", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "manifests", other / "manifests")
-    old = start(stage)
-    watched(stage)
+    old = start(plugged)
+    watched(plugged)
     source = other / "agents_plugin" / "cycle.py"
     os.utime(source, (time.time() + 60, time.time() + 60))
-    new = start(stage, root=other)
-    wait_for(lambda: holder(stage) == new.pid, what="the new one")
+    new = start(plugged, root=other)
+    wait_for(lambda: holder(plugged) == new.pid, what="the new one")
     assert old.wait(timeout=10) == 0
 
 
-def test_turning_the_monitor_off_ends_it(stage: Server, start: Start) -> None:
+def test_turning_the_monitor_off_ends_it(plugged: Server, start: Start) -> None:
     """`@agents-monitor off` is obeyed without a reload."""
-    process = start(stage)
-    watched(stage)
-    stage.cmd("set-option", "-g", "@agents-monitor", "off")
+    process = start(plugged)
+    watched(plugged)
+    plugged.cmd("set-option", "-g", "@agents-monitor", "off")
     assert process.wait(timeout=10) == 0
 
 
-def test_a_poke_is_answered_at_once(stage: Server, start: Start) -> None:
+def test_a_poke_is_answered_at_once(plugged: Server, start: Start) -> None:
     """With nothing going on it sleeps for seconds; a poke wakes it."""
-    start(stage)
-    watched(stage)
+    start(plugged)
+    watched(plugged)
     time.sleep(1.0)
-    pane = stage.window("cat")
-    stage.cmd("set-option", "-p", "-t", pane, "@agent_state", "blocked")
+    pane = plugged.window("cat")
+    plugged.cmd("set-option", "-p", "-t", pane, "@agent_state", "blocked")
     began = time.monotonic()
-    with (runtime(stage) / "poke").open("wb", buffering=0) as fifo:
+    with (runtime(plugged) / "poke").open("wb", buffering=0) as fifo:
         fifo.write(b"\n")
-    wait_for(lambda: stage.option(pane, "@agent_source") == "report", timeout=2.0, what="the report taken up")
+    wait_for(lambda: plugged.option(pane, "@agent_source") == "report", timeout=2.0, what="the report taken up")
     assert time.monotonic() - began < 2.0
 
 
-def test_sigterm_ends_it_between_passes(stage: Server, start: Start) -> None:
+def test_sigterm_ends_it_between_passes(plugged: Server, start: Start) -> None:
     """A clean exit, no state lost."""
-    actor = Actor(stage)
+    actor = Actor(plugged)
     actor.show(BLOCKED)
-    process = start(stage)
+    process = start(plugged)
     wait_for(lambda: actor.state() == "blocked/permission", what="blocked")
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=5) == 0
     assert actor.state() == "blocked/permission"
-    assert holder(stage) == 0
+    assert holder(plugged) == 0
 
 
 def test_case_158_two_servers_never_cross(bare_server: Server, start: Start, tmp_path: Path) -> None:
@@ -186,24 +185,24 @@ def test_case_158_two_servers_never_cross(bare_server: Server, start: Start, tmp
         second.kill()
 
 
-def test_case_132_a_runtime_directory_of_somebody_else_is_refused(stage: Server, start: Start) -> None:
+def test_case_132_a_runtime_directory_of_somebody_else_is_refused(plugged: Server, start: Start) -> None:
     """A symlink where ours should be: one clear line, exit 1, nothing written through it."""
-    elsewhere = stage.base / "elsewhere"
+    elsewhere = plugged.base / "elsewhere"
     elsewhere.mkdir()
-    (Path(stage.env["XDG_RUNTIME_DIR"]) / "agents.tmux").symlink_to(elsewhere)
-    process = start(stage)
+    (Path(plugged.env["XDG_RUNTIME_DIR"]) / "agents.tmux").symlink_to(elsewhere)
+    process = start(plugged)
     said = process.communicate(timeout=20)[0].decode()
     assert process.returncode == 1
     assert "not a directory" in said
     assert list(elsewhere.iterdir()) == []
 
 
-def test_the_current_directory_is_not_searched_for_modules(stage: Server, start: Start, tmp_path: Path) -> None:
+def test_the_current_directory_is_not_searched_for_modules(plugged: Server, start: Start, tmp_path: Path) -> None:
     """A file named like one of our libraries in a project directory is never run."""
     (tmp_path / "json.py").write_text("raise SystemExit('ran')")
     done = subprocess.run(
         [sys.executable, str(ROOT / "agents_plugin" / "__main__.py"), "pass"],
-        env=stage.inside(),
+        env=plugged.inside(),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -213,29 +212,29 @@ def test_the_current_directory_is_not_searched_for_modules(stage: Server, start:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_case_011_one_shot_passes_converge(stage: Server, start: Start) -> None:
+def test_case_011_one_shot_passes_converge(plugged: Server, start: Start) -> None:
     """Each pass is a process; working becomes idle after the dwell all the same."""
-    actor = Actor(stage)
+    actor = Actor(plugged)
     actor.show(WORKING)
-    start(stage, command="pass").wait(timeout=20)
+    start(plugged, command="pass").wait(timeout=20)
     assert actor.state() == "working"
     actor.show(IDLE)
 
     def idle() -> bool:
-        assert start(stage, command="pass").wait(timeout=20) == 0
+        assert start(plugged, command="pass").wait(timeout=20) == 0
         return actor.state() == "idle"
 
     wait_for(idle, timeout=15, interval=0.5, what="idle")
     assert actor.option("@agent_attention") == "1"
 
 
-def test_case_150_a_helper_without_locale_reads_the_same(stage: Server, start: Start) -> None:
+def test_case_150_a_helper_without_locale_reads_the_same(plugged: Server, start: Start) -> None:
     """Started by cron or systemd: spinners in titles are no underscores."""
-    actor = Actor(stage, name="codex", folder="codex")
+    actor = Actor(plugged, name="codex", folder="codex")
     fixture = next(path.stem for path in sorted((ROOT / "fixtures" / "codex").glob("working__*w100.txt")))
     actor.show(fixture)
     for name in ("LANG", "LC_ALL"):
-        stage.env.pop(name, None)
-    stage.env["LC_ALL"] = "C"
-    start(stage)
+        plugged.env.pop(name, None)
+    plugged.env["LC_ALL"] = "C"
+    start(plugged)
     wait_for(lambda: actor.state().startswith("working"), what="working")

@@ -33,8 +33,11 @@ def mark(previous: Verdict | None, verdict: Verdict, came_from: State | None, ma
     if verdict.state is not State.IDLE:
         return Mark.KEEP
     if verdict.detail == "interrupted":
-        learned = marked and previous is not None and previous.state is State.IDLE and previous.detail != "interrupted"
-        return Mark.CLEAR if learned and previous and previous.since_ms == verdict.since_ms else Mark.KEEP
+        if not marked or previous is None:
+            return Mark.KEEP
+        learned = previous.state is State.IDLE and previous.detail != verdict.detail
+        dismissed = previous.state is State.BLOCKED  # a prompt that was denied was seen by who denied it
+        return Mark.CLEAR if dismissed or (learned and previous.since_ms == verdict.since_ms) else Mark.KEEP
     if came_from is State.WORKING and not (previous and previous.state is State.IDLE):
         return Mark.RAISE
     turn, last = verdict.turn_at_ms or 0, (previous.turn_at_ms or 0) if previous else 0
