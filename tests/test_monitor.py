@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.actor import Actor
-from tests.plugged import BLOCKED, IDLE, WORKING
+from tests.stage import BLOCKED, IDLE, WORKING
 from tests.support import ROOT, Server, alive, stays, wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
