@@ -52,6 +52,6 @@ def load(server: Server) -> None:
     """Everything of the plugin that is tmux's own language, as agents.tmux installs it; no helper is started."""
     for name in ("rollup.tmux", "navigation.tmux"):
         server.cmd("source-file", str(ROOT / "scripts" / name))
-    server.cmd("set-environment", "-gh", "AGENTS_DRIVE", "true")
+    server.cmd("set-environment", "-gh", "AGENTS_DRIVE", "echo")
     server.cmd("set-environment", "-gh", "AGENTS_POKE", "true")
     server.cmd("set-option", "-g", "status-right", "#{@agents_status}#(#{AGENTS_DRIVE}) %H:%M")

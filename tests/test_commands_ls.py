@@ -63,6 +63,7 @@ def test_an_agent_before_its_first_pass_is_unknown(server: Server) -> None:
 def test_ls_and_status_write_nothing_and_redraw_nothing(server: Server) -> None:
     load(server)
     state(server, "main:0", "blocked:1700000000")
+    server.cmd("set-option", "-g", "status-interval", "0")
     client = server.attach("main")
     before = everything(server)
     received = client.settle()
@@ -96,18 +97,19 @@ def test_case_126_127_hostile_names_run_nothing_and_are_shown_as_text(bare_serve
     directory = tmp_path / f"p'$(touch {trap.name})'q"
     directory.mkdir()
     text = f"#(touch {trap}) #{{E:x}} #[bg=red]"
-    (tmp_path / "title").write_text(f"\033]2;t{text}{'y' * 500}\007")
-    program = f"cat {tmp_path}/title; exec cat"
-    server.cmd("new-session", "-d", "-s", "x; touch trap #", "-x", "80", "-y", "24", "-c", str(directory), program)
+    # Set by a program's escape sequences: select-pane -T and rename-window would expand it, which is tmux's doing.
+    (tmp_path / "title").write_text(f"\033kw{text}\033\\\033]2;t{text}{'y' * 500}\007")
+    program = f"sleep 1; cat {tmp_path}/title; exec cat"
+    server.cmd("start-server", ";", "set-option", "-g", "allow-rename", "on", ";", "new-session", "-d", "-s", "x; touch trap #", "-x", "80", "-y", "24", "-c", str(directory), program)
     pane = server.cmd("list-panes", "-a", "-F", "#{pane_id}")
     wait_for(lambda: "yyy" in server.cmd("list-panes", "-a", "-F", "#{pane_title}"), what="the title")
     for name, value in (("@agent_display_name", text), ("@agent_status_text", text), ("@agent_state", "blocked:1")):
         server.cmd("set-option", "-p", "-t", pane, name, value)
-    server.cmd("rename-window", "-t", pane, f"w\t{text}")
     (row,) = asked_json(server, "ls")["agents"]
     assert (row["display_name"], row["status_text"]) == (text, text)
     assert row["dir"] == str(directory)
-    assert "touch" in row["title"]
+    assert "#(touch" in row["title"]
+    assert "#(touch" in row["window_name"]
     human = asked(server, "ls", env={"COLUMNS": "120"})
     assert "#(touch" in human
     for command in (("explain", "-t", pane), ("status",), ("doctor",)):
