@@ -45,6 +45,10 @@ def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) ->
     except TmuxError as error:
         print(f"agents {name}: {told(error, found.socket)}", file=sys.stderr)
         return 1
+    except ImportError as error:
+        missing = error.name or str(error).rpartition(" ")[2].strip("'\"")
+        print(f"agents {name}: this Python has no {missing}; run scripts/bootstrap", file=sys.stderr)
+        return 1
 
 
 def told(error: TmuxError, socket: str) -> str:
