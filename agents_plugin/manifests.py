@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents_plugin.core.manifest import Manifest, ManifestError, build
+from agents_plugin.core.manifest import Manifest, build
+from agents_plugin.core.schema import ManifestError
 
 #: The manifests that come with the plugin.
 BUNDLED = Path(__file__).resolve().parent.parent / "manifests"

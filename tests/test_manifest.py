@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agents_plugin.core import manifest as manifest_module
 from agents_plugin.core.evidence import Screen
-from agents_plugin.core.manifest import Manifest, ManifestError, build
+from agents_plugin.core.manifest import Manifest, build
+from agents_plugin.core.schema import ManifestError
 from agents_plugin.core.screen import judged, read, trace
 from agents_plugin.core.states import State
 from agents_plugin.host.guard import AlarmGuard

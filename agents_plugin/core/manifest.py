@@ -8,7 +8,21 @@ from dataclasses import dataclass
 from typing import Any as Value
 
 from agents_plugin.core import matchers as m
+from agents_plugin.core.hooks import Hooks, build_hooks
 from agents_plugin.core.regions import BOX, CURSOR_LINE, SCREEN, Region
+from agents_plugin.core.schema import (
+    ManifestError,
+    Path,
+    as_bool,
+    as_list,
+    as_mapping,
+    choice,
+    one_or_many,
+    optional,
+    regex,
+    text_of,
+    texts,
+)
 from agents_plugin.core.states import State, Tier
 
 SCHEMA = 1
@@ -27,22 +41,6 @@ _TOP_KEYS = frozenset(
 _IDENTITY_KEYS = frozenset({"names", "scripts", "modules", "exe", "title", "headless", "argv", "not_argv"})
 _WHOLE_REGIONS = {"screen": SCREEN, "title": Region("title"), "box": BOX, "cursor-line": CURSOR_LINE}
 _COUNTED_REGIONS = frozenset({"last", "nonempty", "below_rule"})
-
-Path = tuple["str | int", ...]
-
-
-class ManifestError(ValueError):
-    """A manifest that breaks the schema. `path` leads to the offending key (`("rules", 2, "line")`)."""
-
-    def __init__(self, message: str, path: Path = (), origin: str = "") -> None:
-        self.message, self.path, self.origin = message, path, origin
-        super().__init__(f"{origin}: {self.key}: {message}" if self.key else f"{origin}: {message}")
-
-    @property
-    def key(self) -> str:
-        """The path as people write it: `rules[2].line`."""
-        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
-        return text.lstrip(".")
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class Manifest:
     dwell_ms: int | None = None
     record: str | None = None
     resume: str | None = None
-    hooks: Mapping[str, Value] | None = None  # left to the readers of hooks
+    hooks: Hooks | None = None
     origin: str = ""
 
 
@@ -118,16 +116,16 @@ class _Builder:
 
     def manifest(self, mapping: object, origin: str) -> Manifest:
         """The whole manifest."""
-        top = _mapping(mapping, (), _TOP_KEYS)
+        top = as_mapping(mapping, (), _TOP_KEYS)
         if top.get("schema") != SCHEMA:
             raise ManifestError(f"must be {SCHEMA}", ("schema",))
-        ident = _text(top, "id", ())
+        ident = text_of(top, "id", ())
         if not _ID.fullmatch(ident):
             raise ManifestError("must be lower case letters, digits and dashes", ("id",))
-        for name, value in _mapping(top.get("patterns", {}), ("patterns",)).items():
+        for name, value in as_mapping(top.get("patterns", {}), ("patterns",)).items():
             path: Path = ("patterns", name)
             self.patterns[name] = m.Pattern(name, self.matcher(value, path, SCREEN, False))
-        rules = [self.rule(value, ("rules", index)) for index, value in enumerate(_list(top, "rules", ()))]
+        rules = [self.rule(value, ("rules", index)) for index, value in enumerate(as_list(top, "rules", ()))]
         seen: set[str] = set()
         for index, rule in enumerate(rules):
             if rule.id in seen:
@@ -140,52 +138,52 @@ class _Builder:
             raise ManifestError("names a state that is not visible", ("proven",))
         return Manifest(
             id=ident,
-            name=_text(top, "name", (), ident),
-            tier=_choice(top, "tier", (), Tier, Tier.CONSERVATIVE),
+            name=text_of(top, "name", (), ident),
+            tier=choice(top, "tier", (), Tier, Tier.CONSERVATIVE),
             identity=_signature(top.get("identity", {})),
             visible=visible,
             proven=proven,
             rules=tuple(rule for rule in rules if not rule.skip),
             skips=tuple(rule for rule in rules if rule.skip),
             patterns=self.patterns,
-            aliases=_texts(top, "aliases", ()),
+            aliases=texts(top, "aliases", ()),
             dwell_ms=_dwell(top),
-            record=_optional(top, "record", ()),
-            resume=_optional(top, "resume", ()),
-            hooks=_mapping(top["hooks"], ("hooks",)) if "hooks" in top else None,
+            record=optional(top, "record", ()),
+            resume=optional(top, "resume", ()),
+            hooks=build_hooks(top["hooks"]) if "hooks" in top else None,
             origin=origin,
         )
 
     def rule(self, value: object, path: Path) -> Rule:
         """A rule from its mapping."""
-        data = _mapping(value, path, _RULE_KEYS | _MATCHER_KEYS | _MODIFIERS)
-        ident = _text(data, "id", path)
-        skip = _bool(data, "skip", path) or False
+        data = as_mapping(value, path, _RULE_KEYS | _MATCHER_KEYS | _MODIFIERS)
+        ident = text_of(data, "id", path)
+        skip = as_bool(data, "skip", path) or False
         if skip == ("state" in data):
             raise ManifestError("a rule has either a state or skip: true", (*path, "state" if skip else "id"))
-        state = None if skip else _choice(data, "state", path, State, None)
+        state = None if skip else choice(data, "state", path, State, None)
         if state is State.UNKNOWN:
             raise ManifestError("must be working, blocked or idle", (*path, "state"))
-        detail = _optional(data, "detail", path)
+        detail = optional(data, "detail", path)
         if detail is not None and not _TOKEN.fullmatch(detail):
             raise ManifestError("must be lower case letters, digits and underscores", (*path, "detail"))
         region = _region(data["region"], (*path, "region")) if "region" in data else SCREEN
-        ignore_case = _bool(data, "ignore_case", path) or False
+        ignore_case = as_bool(data, "ignore_case", path) or False
         found = self.inline(data, path, region, ignore_case)
         if "absent" in data:
-            names = [self.named(name, (*path, "absent")) for name in _one_or_many(data["absent"], (*path, "absent"))]
+            names = [self.named(name, (*path, "absent")) for name in one_or_many(data["absent"], (*path, "absent"))]
             found.append(m.Not(tuple(names), "absent"))
         if not found and "cursor" not in data and "alternate" not in data:
             raise ManifestError("a rule needs at least one matcher", path)
-        cursor = _optional(data, "cursor", path)
+        cursor = optional(data, "cursor", path)
         if cursor not in (None, "hidden", "shown"):
             raise ManifestError("must be hidden or shown", (*path, "cursor"))
-        text = _regex(data["text"], (*path, "text"), ignore_case) if "text" in data else None
+        text = regex(data["text"], (*path, "text"), ignore_case) if "text" in data else None
         if text and "text" not in text.groupindex:
             raise ManifestError("needs a group named text", (*path, "text"))
-        alternate = _bool(data, "alternate", path)
+        alternate = as_bool(data, "alternate", path)
         shown = None if cursor is None else cursor == "shown"
-        weak = _bool(data, "weak", path) or False
+        weak = as_bool(data, "weak", path) or False
         return Rule(ident, state, detail, skip, region, tuple(found), shown, alternate, text, weak)
 
     def matcher(self, value: object, path: Path, region: Region, ignore_case: bool) -> m.Matcher:
@@ -193,12 +191,12 @@ class _Builder:
         self.matchers += 1
         if self.matchers > MAX_MATCHERS:
             raise ManifestError(f"more than {MAX_MATCHERS} matchers", path)
-        data = _mapping(value, path, _MATCHER_KEYS | _MODIFIERS)
+        data = as_mapping(value, path, _MATCHER_KEYS | _MODIFIERS)
         if len(_MATCHER_KEYS & data.keys()) != 1:
             raise ManifestError("needs exactly one of " + ", ".join(sorted(_MATCHER_KEYS)), path)
         if "region" in data:
             region = _region(data["region"], (*path, "region"))
-        return self.inline(data, path, region, _bool(data, "ignore_case", path) or ignore_case)[0]
+        return self.inline(data, path, region, as_bool(data, "ignore_case", path) or ignore_case)[0]
 
     def inline(self, data: Mapping[str, Value], path: Path, region: Region, ignore_case: bool) -> list[m.Matcher]:
         """The matchers a mapping carries, in the order they are written."""
@@ -206,18 +204,18 @@ class _Builder:
         for key, value in data.items():
             here: Path = (*path, key)
             if key == "contains":
-                texts = _one_or_many(value, here)
-                if not all(text.split() for text in texts):
+                needles = one_or_many(value, here)
+                if not all(needle.split() for needle in needles):
                     raise ManifestError("an empty text is everywhere", here)
-                found.append(m.Contains.of(region, texts, ignore_case))
+                found.append(m.Contains.of(region, needles, ignore_case))
             elif key == "line":
-                found.append(m.Line.of(region, _regex(value, here, ignore_case)))
+                found.append(m.Line.of(region, regex(value, here, ignore_case)))
             elif key == "flow":
-                found.append(m.Text.flow(region, _regex(value, here, ignore_case)))
+                found.append(m.Text.flow(region, regex(value, here, ignore_case)))
             elif key == "rows":
-                found.append(m.Text.rows(region, _regex(value, here, ignore_case, re.MULTILINE)))
+                found.append(m.Text.rows(region, regex(value, here, ignore_case, re.MULTILINE)))
             elif key == "at_cursor":
-                found.append(m.at_cursor(_regex(value, here, ignore_case)))
+                found.append(m.at_cursor(regex(value, here, ignore_case)))
             elif key == "pattern":
                 found.append(self.named(value, here))
             elif key in ("any", "all", "not"):
@@ -240,69 +238,10 @@ class _Builder:
         return pattern
 
 
-def _mapping(value: object, path: Path, allowed: frozenset[str] | None = None) -> Mapping[str, Value]:
-    if not isinstance(value, dict):
-        raise ManifestError("must be a mapping", path)
-    for key in value:
-        if not isinstance(key, str):
-            raise ManifestError(f"key {key!r} must be text", path)
-        if allowed is not None and key not in allowed:
-            raise ManifestError("is not a known key; known are " + ", ".join(sorted(allowed)), (*path, key))
-    return value
-
-
-def _list(data: Mapping[str, Value], key: str, path: Path) -> list[Value]:
-    value = data.get(key, [])
-    if not isinstance(value, list):
-        raise ManifestError("must be a list", (*path, key))
-    return value
-
-
-def _one_or_many(value: object, path: Path) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    if not items or not all(isinstance(item, str) and item for item in items):
-        raise ManifestError("must be a text or a list of texts (quote numbers and true, false, null)", path)
-    return tuple(items)
-
-
-def _texts(data: Mapping[str, Value], key: str, path: Path) -> tuple[str, ...]:
-    return _one_or_many(data[key], (*path, key)) if key in data else ()
-
-
-def _optional(data: Mapping[str, Value], key: str, path: Path) -> str | None:
-    value = data.get(key)
-    if value is not None and not (isinstance(value, str) and value):
-        raise ManifestError("must be a text", (*path, key))
-    return value
-
-
-def _text(data: Mapping[str, Value], key: str, path: Path, default: str | None = None) -> str:
-    value = _optional(data, key, path) or default
-    if value is None:
-        raise ManifestError(f"{key} is missing", path)
-    return value
-
-
-def _bool(data: Mapping[str, Value], key: str, path: Path) -> bool | None:
-    value = data.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise ManifestError("must be true or false", (*path, key))
-    return value
-
-
-def _choice(data: Mapping[str, Value], key: str, path: Path, kind: type[Value], default: Value) -> Value:
-    if key not in data and default is not None:
-        return default
-    try:
-        return kind(data.get(key))
-    except ValueError:
-        raise ManifestError("must be one of " + ", ".join(item.value for item in kind), (*path, key)) from None
-
-
 def _states(data: Mapping[str, Value], key: str, default: set[State]) -> frozenset[State]:
     if key not in data:
         return frozenset(default)
-    return frozenset(_choice({key: item}, key, (), State, None) for item in _list(data, key, ()))
+    return frozenset(choice({key: item}, key, (), State, None) for item in as_list(data, key, ()))
 
 
 def _dwell(data: Mapping[str, Value]) -> int | None:
@@ -325,24 +264,15 @@ def _region(value: object, path: Path) -> Region:
     raise ManifestError(f"must be one of {known}", path)
 
 
-def _regex(value: object, path: Path, ignore_case: bool, flags: int = 0) -> re.Pattern[str]:
-    if not isinstance(value, str) or not value:
-        raise ManifestError("must be a regular expression", path)
-    try:
-        return re.compile(value, flags | (re.IGNORECASE if ignore_case else 0))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ManifestError(f"is not a regular expression: {error}", path) from None
-
-
 def _signature(value: object) -> Signature:
-    data = _mapping(value, ("identity",), _IDENTITY_KEYS)
+    data = as_mapping(value, ("identity",), _IDENTITY_KEYS)
     path: Path = ("identity",)
     components = {
-        key: tuple(tuple(part for part in text.split("/") if part) for text in _texts(data, key, path))
+        key: tuple(tuple(part for part in text.split("/") if part) for text in texts(data, key, path))
         for key in ("scripts", "exe")
     }
-    title = _regex(data["title"], (*path, "title"), False) if "title" in data else None
-    plain = {key: _texts(data, key, path) for key in ("names", "modules", "headless", "argv", "not_argv")}
+    title = regex(data["title"], (*path, "title"), False) if "title" in data else None
+    plain = {key: texts(data, key, path) for key in ("names", "modules", "headless", "argv", "not_argv")}
     return Signature(
         names=plain["names"],
         modules=plain["modules"],

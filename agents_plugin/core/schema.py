@@ -1,0 +1,100 @@
+"""How manifests are checked: every error names the key it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any as Value
+
+Path = tuple["str | int", ...]
+
+
+class ManifestError(ValueError):
+    """A manifest that breaks the schema. `path` leads to the offending key (`("rules", 2, "line")`)."""
+
+    def __init__(self, message: str, path: Path = (), origin: str = "") -> None:
+        self.message, self.path, self.origin = message, path, origin
+        super().__init__(f"{origin}: {self.key}: {message}" if self.key else f"{origin}: {message}")
+
+    @property
+    def key(self) -> str:
+        """The path as people write it: `rules[2].line`."""
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return text.lstrip(".")
+
+
+def as_mapping(value: object, path: Path, allowed: frozenset[str] | None = None) -> Mapping[str, Value]:
+    """A mapping with text keys, of the `allowed` ones only."""
+    if not isinstance(value, dict):
+        raise ManifestError("must be a mapping", path)
+    for key in value:
+        if not isinstance(key, str):
+            raise ManifestError(f"key {key!r} must be text", path)
+        if allowed is not None and key not in allowed:
+            raise ManifestError("is not a known key; known are " + ", ".join(sorted(allowed)), (*path, key))
+    return value
+
+
+def as_list(data: Mapping[str, Value], key: str, path: Path) -> list[Value]:
+    """A list; one that is missing is empty."""
+    value = data.get(key, [])
+    if not isinstance(value, list):
+        raise ManifestError("must be a list", (*path, key))
+    return value
+
+
+def one_or_many(value: object, path: Path) -> tuple[str, ...]:
+    """A text or a list of texts."""
+    items = value if isinstance(value, list) else [value]
+    if not items or not all(isinstance(item, str) and item for item in items):
+        raise ManifestError("must be a text or a list of texts (quote numbers and true, false, null)", path)
+    return tuple(items)
+
+
+def texts(data: Mapping[str, Value], key: str, path: Path) -> tuple[str, ...]:
+    """The same by key; () when it is missing."""
+    return one_or_many(data[key], (*path, key)) if key in data else ()
+
+
+def optional(data: Mapping[str, Value], key: str, path: Path) -> str | None:
+    """A text that may be missing."""
+    value = data.get(key)
+    if value is not None and not (isinstance(value, str) and value):
+        raise ManifestError("must be a text", (*path, key))
+    return value
+
+
+def text_of(data: Mapping[str, Value], key: str, path: Path, default: str | None = None) -> str:
+    """A text that must be there, or have a default."""
+    value = optional(data, key, path) or default
+    if value is None:
+        raise ManifestError(f"{key} is missing", path)
+    return value
+
+
+def as_bool(data: Mapping[str, Value], key: str, path: Path) -> bool | None:
+    """True, false or missing."""
+    value = data.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise ManifestError("must be true or false", (*path, key))
+    return value
+
+
+def choice(data: Mapping[str, Value], key: str, path: Path, kind: type[Value], default: Value) -> Value:
+    """A value of the enumeration `kind`."""
+    if key not in data and default is not None:
+        return default
+    try:
+        return kind(data.get(key))
+    except ValueError:
+        raise ManifestError("must be one of " + ", ".join(item.value for item in kind), (*path, key)) from None
+
+
+def regex(value: object, path: Path, ignore_case: bool, flags: int = 0) -> re.Pattern[str]:
+    """A compiled regular expression."""
+    if not isinstance(value, str) or not value:
+        raise ManifestError("must be a regular expression", path)
+    try:
+        return re.compile(value, flags | (re.IGNORECASE if ignore_case else 0))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ManifestError(f"is not a regular expression: {error}", path) from None
