@@ -269,6 +269,7 @@ def test_a_plugin_path_may_hold_anything(name: str, server: Server, attach: Call
     run(load_env, plugin / "agents.tmux")
     settle(server)
     first = wait_for(lambda: monitor_pid(server))
+    wait_for(lambda: not (run_directory(server) / "starting").exists(), what="the start is over")
     # The driver in the status line brings a killed helper back, and a hook's poke runs.
     os.kill(first, 9)
     client = attach(server)

@@ -27,6 +27,8 @@ def run(args: Namespace) -> int:
         pid = found.pid or int(Runner(found.socket).check("display-message", "-p", "#{pid}"))
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, 5)
+        with contextlib.suppress(OSError):
+            os.setsid()  # started by an agent's hook, Ctrl-C in that pane would reach us
         from agents_plugin.monitor import serve
 
         return serve(found, pid)
