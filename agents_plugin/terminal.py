@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -30,8 +31,11 @@ def drawn(text: str, cells: int) -> str:
 
 
 def columns() -> int:
-    """The width to write for."""
-    return max(20, shutil.get_terminal_size((COLUMNS, 24)).columns)
+    """The width to write for: COLUMNS, the terminal we write to, or the one behind a pager."""
+    found = COLUMNS
+    with contextlib.suppress(OSError):
+        found = os.get_terminal_size(0).columns or COLUMNS
+    return max(20, shutil.get_terminal_size((found, 24)).columns)
 
 
 def unicode_output() -> bool:

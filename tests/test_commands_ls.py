@@ -100,7 +100,26 @@ def test_case_126_127_hostile_names_run_nothing_and_are_shown_as_text(bare_serve
     # Set by a program's escape sequences: select-pane -T and rename-window would expand it, which is tmux's doing.
     (tmp_path / "title").write_text(f"\033kw{text}\033\\\033]2;t{text}{'y' * 500}\007")
     program = f"sleep 1; cat {tmp_path}/title; exec cat"
-    server.cmd("start-server", ";", "set-option", "-g", "allow-rename", "on", ";", "new-session", "-d", "-s", "x; touch trap #", "-x", "80", "-y", "24", "-c", str(directory), program)
+    server.cmd(
+        "start-server",
+        ";",
+        "set-option",
+        "-g",
+        "allow-rename",
+        "on",
+        ";",
+        "new-session",
+        "-d",
+        "-s",
+        "x; touch trap #",
+        "-x",
+        "80",
+        "-y",
+        "24",
+        "-c",
+        str(directory),
+        program,
+    )
     pane = server.cmd("list-panes", "-a", "-F", "#{pane_id}")
     wait_for(lambda: "yyy" in server.cmd("list-panes", "-a", "-F", "#{pane_title}"), what="the title")
     for name, value in (("@agent_display_name", text), ("@agent_status_text", text), ("@agent_state", "blocked:1")):

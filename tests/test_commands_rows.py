@@ -147,7 +147,9 @@ def test_a_pane_without_an_agent_has_no_row(given: Pane) -> None:
 
 
 def test_a_remote_pane_that_reports_itself_has_one() -> None:
-    found = made(pane(row(options={"state": "blocked:1799999999"}), identity=None, out_of_scope="remote or nested: ssh"))
+    found = made(
+        pane(row(options={"state": "blocked:1799999999"}), identity=None, out_of_scope="remote or nested: ssh")
+    )
     assert (found.state, found.source) == ("blocked", "report")
 
 

@@ -145,8 +145,9 @@ def _said(before: _State, after: _State) -> Iterator[str]:
         yield "status line: as you wrote it"
     if before.monitor and not after.monitor:
         yield f"stopped the helper (process {before.monitor})"
-    if before.stamped > after.stamped:
-        yield f"removed the states of {before.stamped - after.stamped} panes"
+    cleared = before.stamped - after.stamped
+    if cleared > 0:
+        yield f"removed the states of {cleared} pane{'' if cleared == 1 else 's'}"
     if before.above and not after.above:
         yield "removed the summaries"
     if before.runtime.exists() or not after.nothing:
