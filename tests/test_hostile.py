@@ -47,6 +47,8 @@ def bait(server: Server) -> Callable[[str], str]:
 def nothing_ran(server: Server) -> None:
     # A job is asynchronous: give it the time it would need.
     stays(lambda: not (server.base / "trap").exists(), seconds=0.4, what="nothing ran")
+    # A directory's name has no slash: its job would leave the file where tmux was started.
+    assert not list(Path.cwd().glob("*trap"))
 
 
 @pytest.mark.versions

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 
 from agents_plugin.settings import GLYPHS
@@ -301,6 +306,43 @@ def test_values_of_others_never_become_commands(server: Server, tmp_path: object
         server.run("source-file", "-", stdin=f"{FORGET}\n{COMMAND}\n")
         assert server.window_option("@0", "@agent_attention_count") == ""
     stays(lambda: server.run("run-shell", f"test ! -e {trap}").returncode == 0, seconds=0.3, what="nothing ran")
+
+
+def test_an_expansion_cut_short_publishes_nothing(server: Server) -> None:
+    """tmux >= 3.7 gives up on a format after 100 ms: counts that were not finished must not be shown."""
+    if server.version.startswith(("3.2", "3.3", "3.4", "3.5")):
+        pytest.skip("this tmux takes the time a format needs")
+    lines = "".join(
+        "new-window -d cat\n" + "split-window -d -t :$ cat\nselect-layout -t :$ tiled\n" * 3 for _ in range(20)
+    )
+    server.run("source-file", "-", stdin=lines, timeout=60)
+    ids = server.cmd("list-panes", "-a", "-F", "#{pane_id}").splitlines()
+    server.run("source-file", "-", stdin="".join(f"set -p -t {pane} @agent_state blocked\n" for pane in ids))
+    server.cmd("set-option", "-g", "@agents_queue", "%5 %0 ")
+    roll(server)
+    pid, total = server.pid, len(ids)
+    old, new = f"blocked:{total}", f"blocked:{total - 1} working:1"
+    before = summaries(server)
+    state(server, "%0", "working")
+    for _ in range(2):
+        asked = threading.Thread(target=roll, args=(server,))
+        asked.start()
+        while asked.is_alive():
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.11)
+            os.kill(pid, signal.SIGCONT)
+            slice_ends = time.monotonic() + 0.0004
+            while time.monotonic() < slice_ends:
+                pass
+        assert server.global_option("@agents_summary") in (old, new)
+        assert server.session_option("main", "@agent_session_summary") in (old, new)
+        assert server.global_option("@agents_queue") in ("%5 %0 ", "%5 ")
+        now = summaries(server)
+        assert {window for window in now if now[window] != before[window]} <= {"@0"}
+        assert now["@0"] in (before["@0"], "working:1/")
+    roll(server)
+    assert server.global_option("@agents_summary") == new
+    assert summaries(server) == before | {"@0": "working:1/"}
 
 
 def test_many_panes_with_deaths_inside_a_batch(server: Server) -> None:
