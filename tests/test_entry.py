@@ -256,12 +256,14 @@ class TestKeys:
     "name",
     [
         pytest.param("my home/.tmux/plugins/x y", id="case-184-spaces"),
-        pytest.param("it's \"q\" $HOME `id` #{x} #(y) %d", id="quotes-and-formats"),
+        pytest.param('it\'s "q" $HOME `id` #{x} #(y) %d', id="quotes-and-formats"),
         pytest.param("é ⠋ ([{;&|<>}])!~*?\\", id="everything-else"),
     ],
 )
 @pytest.mark.versions
-def test_a_plugin_path_may_hold_anything(name: str, server: Server, attach: Callable[..., Client], tmp_path: Path) -> None:
+def test_a_plugin_path_may_hold_anything(
+    name: str, server: Server, attach: Callable[..., Client], tmp_path: Path
+) -> None:
     plugin = copy_plugin(tmp_path / name)
     server.cmd("set-option", "-g", "status-interval", "1")
     give_python(server)
@@ -344,8 +346,8 @@ def test_case_155_versions(version: str, too_old: bool, ready: Server, tmp_path:
     fake.parent.mkdir()
     fake.write_text(
         "#!/bin/sh\n"
-        f"if [ \"$2\" = display-message ]; then {ready.binary.path} \"$@\" | sed 's/^agents.tmux version .*/"
-        f"agents.tmux version {version}/'; else exec {ready.binary.path} \"$@\"; fi\n"
+        f'if [ "$2" = display-message ]; then {ready.binary.path} "$@" | sed \'s/^agents.tmux version .*/'
+        f'agents.tmux version {version}/\'; else exec {ready.binary.path} "$@"; fi\n'
     )
     fake.chmod(0o755)
     before = picture(ready)

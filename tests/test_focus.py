@@ -155,7 +155,9 @@ STAYS: dict[str, Move] = {
     "detached-selection-in-a-background-window": lambda d, c: d.server.cmd("select-window", "-t", "other:0"),
     "new-window-in-the-background": lambda d, c: d.server.window(target="main:5"),
     "resize": lambda d, c: c.resize(100, 30),
-    "case-153-state-change-elsewhere": lambda d, c: d.server.cmd("set-option", "-p", "-t", d.b, "@agent_state", "blocked"),
+    "case-153-state-change-elsewhere": lambda d, c: d.server.cmd(
+        "set-option", "-p", "-t", d.b, "@agent_state", "blocked"
+    ),
 }
 
 

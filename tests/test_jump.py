@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 
-
 import pytest
 
 from tests.support import ROOT, Client, Server, stays, wait_for
@@ -88,7 +87,9 @@ def test_it_clears_the_mark_it_lands_on_and_no_other(desk: Desk, client: Client)
     lands(client, desk.c)
     wait_for(lambda: not desk.server.option(desk.c, "@agent_attention"))
     wait_for(lambda: desk.server.hidden().get("AGENTS_ROLLED"))
-    stays(lambda: desk.server.option(desk.d, "@agent_attention") == desk.server.option(desk.e, "@agent_attention") == "1")
+    stays(
+        lambda: desk.server.option(desk.d, "@agent_attention") == desk.server.option(desk.e, "@agent_attention") == "1"
+    )
 
 
 def test_a_mark_in_another_session_where_nothing_else_changes_is_cleared(desk: Desk, client: Client) -> None:
@@ -281,9 +282,9 @@ def test_hostile_text_runs_nothing(text: str, desk: Desk, client: Client) -> Non
     assert desk.server.option(desk.e, "@agent_state") == text
 
 
-
 @pytest.mark.parametrize(
-    "queue", [pytest.param("; kill-server ", id="case-128-command"), pytest.param("%1; kill-server %1 ", id="case-128-id")]
+    "queue",
+    [pytest.param("; kill-server ", id="case-128-command"), pytest.param("%1; kill-server %1 ", id="case-128-id")],
 )
 def test_a_planted_queue_is_no_command(queue: str, desk: Desk, client: Client) -> None:
     desk.server.cmd("set-option", "-g", "@agents_queue", queue)

@@ -29,7 +29,12 @@ def tpm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no apt to fetch tmux-plugin-manager with")
     work = tmp_path_factory.mktemp("deb")
     done = subprocess.run(
-        ["apt-get", "download", "tmux-plugin-manager"], cwd=work, capture_output=True, text=True, timeout=120, check=False
+        ["apt-get", "download", "tmux-plugin-manager"],
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     packages = list(work.glob("*.deb"))
     if not packages:
