@@ -14,9 +14,24 @@ import pytest
 from tests.loading import load, settle
 from tests.support import ROOT, Server, stays, wait_for
 
-TOOLS = (
-    "sh cat cksum cut dirname grep id ls mkdir mktemp mv rm rmdir sleep tail tr chmod ps env readlink less printf touch"
-).split()
+TOOLS = [
+    "sh",
+    "cat",
+    "chmod",
+    "cksum",
+    "cut",
+    "dirname",
+    "env",
+    "grep",
+    "id",
+    "less",
+    "ls",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "ps",
+]
+TOOLS += ["printf", "readlink", "rm", "rmdir", "sleep", "tail", "touch", "tr"]
 
 #: A Python without our packages. `venv` makes an environment whose python has them (the one that runs the tests).
 BASE = r"""#!/bin/sh

@@ -10,18 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.loading import (
-    copy_plugin,
-    give_python,
-    key,
-    load,
-    monitor_pid,
-    prefix_keys,
-    run_directory,
-    settle,
-)
+from tests.loading import copy_plugin, give_python, key, load, monitor_pid, prefix_keys, run_directory, settle
 from tests.support import ROOT, Client, Server, alive, stays, wait_for
 
+HOOKS = ("after-select-pane", "session-window-changed", "window-pane-changed", "window-layout-changed")
+HOOKS += ("client-session-changed", "client-detached", "client-focus-in")
 SEGMENT = "#{@agents_status}#(#{AGENTS_DRIVE})"
 DRIVER = "#(#{AGENTS_DRIVE})"
 
@@ -70,8 +63,7 @@ def test_case_148_only_documented_lines_change(ready: Server) -> None:
     allowed = [
         r"status-right .*",
         r"command-alias\[47\d\d\] \"agents(-\w+)?=.*",
-        r"(after-select-pane|session-window-changed|window-pane-changed|window-layout-changed|client-session-changed"
-        r"|client-detached|client-focus-in)\[4710\] .*",
+        rf"({'|'.join(HOOKS)})\[4710\] .*",
         r"bind-key +-T prefix +[jJA] +run-shell -C agents-(jump|back|list)",
     ]
     assert lines
@@ -337,8 +329,10 @@ def test_case_190_lost_executable_bits_are_given_back(server: Server, tmp_path: 
 
 @pytest.mark.parametrize(
     ("version", "too_old"),
-    [("2.9", True), ("3.1c", True), ("next-3.1", True), ("3.2", False), ("3.10", False), ("next-3.8", False)]
-    + [("openbsd-7.1", False), ("4.0", False), ("3.7b", False), ("master", False)],
+    [
+        *((version, True) for version in ("2.9", "3.1c", "next-3.1")),
+        *((version, False) for version in ("3.2", "3.10", "next-3.8", "openbsd-7.1", "4.0", "3.7b", "master")),
+    ],
 )
 def test_case_155_versions(version: str, too_old: bool, ready: Server, tmp_path: Path) -> None:
     """A tmux that says it is another version: too old is one message and no half of an installation."""

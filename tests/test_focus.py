@@ -15,7 +15,7 @@ ROLLUP = "set-option -s command-alias[4710] 'agents-rollup=set-environment -gh A
 
 
 class Desk:
-    """Session `main` with window 0 = panes `a`, `b` (a active), window 1 = `c`, window 2 = `d`; session `other` = `e`."""
+    """Session `main`: window 0 with panes `a` (active) and `b`, window 1 `c`, window 2 `d`; session `other`: `e`."""
 
     def __init__(self, server: Server, poked: Path) -> None:
         self.server = server
@@ -74,7 +74,6 @@ Move = Callable[[Desk, Client], object]
 ARRIVALS: dict[str, tuple[Move, str]] = {
     "case-099-key-select-pane": (lambda d, c: c.send(prefix("o")), "b"),
     "case-099-out-of-band-select-pane": (lambda d, c: d.server.cmd("select-pane", "-t", d.b), "b"),
-    "last-pane": (lambda d, c: (d.server.cmd("select-pane", "-t", d.b), d.flag(d.a), c.send(prefix(";"))), "a"),
     "key-next-window": (lambda d, c: c.send(prefix("n")), "c"),
     "key-window-number": (lambda d, c: c.send(prefix("2")), "d"),
     "switch-client-pane-same-window": (lambda d, c: d.server.cmd("switch-client", "-c", c.name, "-t", d.b), "b"),
@@ -94,6 +93,15 @@ def test_arriving_clears(name: str, desk: Desk, client: Client) -> None:
     desk.becomes(desk.e)
     wait_for(lambda: desk.server.hidden().get("AGENTS_ROLLED"), what="rollup after a clear")
     wait_for(desk.poked.exists, what="poke after a clear")
+
+
+def test_last_pane_clears_where_it_lands(desk: Desk, client: Client) -> None:
+    client.send(prefix("o"))
+    wait_for(lambda: client.where() == desk.b)
+    client.settle()
+    desk.flag(desk.a, desk.e)
+    client.send(prefix(";"))
+    desk.becomes(desk.e)
 
 
 def test_choose_tree_clears_where_it_lands(desk: Desk, client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from tests.support import ROOT, Client, Server, stays, wait_for
@@ -10,7 +9,9 @@ from tests.support import ROOT, Client, Server, stays, wait_for
 pytestmark = pytest.mark.versions
 
 ROLLUP = "set-option -s command-alias[4710] 'agents-rollup=set-environment -gh AGENTS_ROLLED yes'\n"
-KEYS = "".join(f"bind-key {key} run-shell -C agents-{name}\n" for key, name in zip("jJA", ("jump", "back", "list")))
+KEYS = "".join(f"bind-key {key[0]} run-shell -C agents-{key[2:]}\n" for key in ("j jump", "J back", "A list"))
+    f"bind-key {key} run-shell -C agents-{name}\n" for key, name in (("j", "jump"), ("J", "back"), ("A", "list"))
+)
 
 
 class Desk:
