@@ -1,0 +1,1 @@
+"""Putting our entries into agents' configurations, and taking them out again."""
