@@ -10,8 +10,6 @@ pytestmark = pytest.mark.versions
 
 ROLLUP = "set-option -s command-alias[4710] 'agents-rollup=set-environment -gh AGENTS_ROLLED yes'\n"
 KEYS = "".join(f"bind-key {key[0]} run-shell -C agents-{key[2:]}\n" for key in ("j jump", "J back", "A list"))
-    f"bind-key {key} run-shell -C agents-{name}\n" for key, name in (("j", "jump"), ("J", "back"), ("A", "list"))
-)
 
 
 class Desk:
