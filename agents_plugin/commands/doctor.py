@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from agents_plugin import __version__, server
 from agents_plugin.doctor import machine
 from agents_plugin.doctor.finding import Finding, Level, careful, problem
+from agents_plugin.integrations.status import diagnose
 from agents_plugin.rows import SCHEMA
 from agents_plugin.terminal import coloured, colourful, emit, emit_json, plain
 
@@ -46,6 +47,7 @@ def examine(found: server.Target) -> Iterator[Finding]:
     yield from careful("python", lambda: machine.python(environ))
     yield from careful("runtime", lambda: machine.directories(environ))
     yield from careful("processes", machine.reading_processes)
+    yield from careful("agents", lambda: diagnose(environ))
     yield from careful("server", lambda: _server(found, environ))
 
 

@@ -1,4 +1,7 @@
-"""`agents uninstall`: everything of ours goes out of the server; `--purge` also removes what was made in your home."""
+"""`agents uninstall`: everything of ours goes out of the server; `--purge` also removes what was made in your home.
+
+`agents uninstall AGENT…` only takes our entries out of these agents' configuration.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +35,18 @@ _PATIENCE_S = 60.0
 def configure(parser: ArgumentParser) -> None:
     """Adds the options."""
     server.configure(parser)
-    parser.add_argument("--purge", action="store_true", help="also remove the Python environment and waiting events")
+    purge = "also remove our entries in agents' configuration, the Python environment and waiting events"
+    parser.add_argument("--purge", action="store_true", help=purge)
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="only take our entries out of its configuration")
+    parser.add_argument("--yes", action="store_true", help="with AGENT: do not ask")
 
 
 def run(args: Namespace) -> int:
     """Removes and says what; twice is fine. 1 when there is no server (`--purge` still purges) or something is left."""
+    if args.agents:
+        from agents_plugin.commands import install
+
+        return install.run(Namespace(agents=args.agents, all=False, remove=True, yes=args.yes, dry_run=False))
     return guarded(NAME, args, lambda found: _run(args, found))
 
 
@@ -120,7 +130,11 @@ def _script(found: server.Target, pid: int, *arguments: str) -> None:
 
 
 def _purge(found: server.Target, pid: int | None) -> Iterator[str]:
-    """Remove what was made in the user's home; only directories that carry our name."""
+    """Remove what was made in the user's home; of agents' files our entries, and only directories of our name."""
+    from agents_plugin.commands.install import take_out
+    from agents_plugin.integrations.work import installed_anywhere
+
+    yield from take_out(installed_anywhere(os.environ))
     for place in (data_dir(os.environ), state_dir()):
         if place is None or place.name != "agents.tmux" or place.is_symlink() or not place.is_dir():
             continue

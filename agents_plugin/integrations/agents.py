@@ -46,8 +46,9 @@ class Agent:
 
     id: str
     binary: str
-    variable: str  # moves its configuration
-    events: tuple[str, ...]  # used until the manifest names them
+    #: What it may be asked to tell: seen to fire, seen not to decide anything when we say nothing, and not so frequent
+    #: that it slows the agent down. The manifest says which of them mean something.
+    events: tuple[str, ...]
     after: tuple[str, ...] = ()  # what the user must still do
 
     def home(self, environ: Env) -> Path:
@@ -71,17 +72,16 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "claude",
             "claude",
-            "CLAUDE_CONFIG_DIR",
             (
                 *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse"),
-                *("Notification", "Stop", "StopFailure", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"),
+                *("PostToolUseFailure", "Notification", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
+                *("PreCompact", "PostCompact"),
             ),
             (_NEW,),
         ),
         Agent(
             "codex",
             "codex",
-            "CODEX_HOME",
             (
                 *("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse"),
                 *("Stop", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"),
@@ -94,29 +94,27 @@ AGENTS: Mapping[str, Agent] = {
         Agent(
             "gemini",
             "gemini",
-            "GEMINI_CLI_HOME",
             ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"),
             (_NEW,),
         ),
         Agent(
             "qwen",
             "qwen",
-            "QWEN_HOME",
             (
                 *("SessionStart", "SessionEnd", "UserPromptSubmit", "PermissionRequest", "PreToolUse", "PostToolUse"),
-                *("Notification", "Stop", "StopFailure", "SubagentStart", "SubagentStop", "PreCompact", "PostCompact"),
+                *("PostToolUseFailure", "Notification", "Stop", "StopFailure", "SubagentStart", "SubagentStop"),
+                *("PreCompact", "PostCompact"),
             ),
             (_NEW,),
         ),
-        Agent("opencode", "opencode", "OPENCODE_CONFIG_DIR", (), (_NEW,)),
-        Agent("kilo", "kilo", "KILO_CONFIG_DIR", (), (_NEW,)),
+        Agent("opencode", "opencode", (), (_NEW,)),
+        Agent("kilo", "kilo", (), (_NEW,)),
         Agent(
             "copilot",
             "copilot",
-            "COPILOT_HOME",
             (
                 *("sessionStart", "sessionEnd", "userPromptSubmitted", "preToolUse", "postToolUse", "notification"),
-                *("agentStop", "errorOccurred", "subagentStart", "subagentStop", "preCompact"),
+                *("postToolUseFailure", "agentStop", "errorOccurred", "subagentStart", "subagentStop", "preCompact"),
             ),
             (_NEW,),
         ),

@@ -57,35 +57,23 @@ function tell(event, value) {
   } catch {}
 }
 
-// Subagents are sessions with a parent; a session that was never introduced is left without `parentID`.
-const parents = new Map()
-
-function seen(type, properties) {
-  const info = properties.info
-  if (!info?.id || !type.startsWith("session.")) return
-  parents.set(info.id, info.parentID ?? null)
-}
-
 export const AgentsTmux = async () => ({
   event: async ({ event }) => {
     try {
       const { info, ...properties } = event.properties ?? {}
-      seen(event.type, event.properties ?? {})
-      if (!TOLD.has(event.type)) return
-      const sessionID = properties.sessionID ?? info?.id
-      const told = { ...properties, sessionID }
-      if (info) told.info = { id: info.id, parentID: info.parentID }
-      if (parents.has(sessionID)) told.parentID = parents.get(sessionID)
-      tell(event.type, told)
+      // Of a session only who it is and whether it is a subagent's, by its parent.
+      if (info) properties.info = { id: info.id, parentID: info.parentID }
+      if (TOLD.has(event.type)) tell(event.type, properties)
     } catch {}
   },
+  "chat.message": async (input) => tell("chat.message", { i: { sessionID: input?.sessionID, agent: input?.agent } }),
   "tool.execute.before": async (input, output) => {
     const { tool, sessionID, callID } = input ?? {}
-    tell("tool.execute.before", { tool, sessionID, callID, parentID: parents.get(sessionID), args: output?.args })
+    tell("tool.execute.before", { i: { tool, sessionID, callID }, o: { args: output?.args } })
   },
   "tool.execute.after": async (input) => {
     const { tool, sessionID, callID } = input ?? {}
-    tell("tool.execute.after", { tool, sessionID, callID, parentID: parents.get(sessionID) })
+    tell("tool.execute.after", { i: { tool, sessionID, callID } })
   },
   dispose: async () => {
     // The process ends now: nothing that waits could be started later.

@@ -5,19 +5,19 @@ import { spawn } from "node:child_process"
 const HOOK = "@HOOK@"
 const AGENT = "@AGENT@"
 const TOLD = [
-  "session_start", "session_shutdown", "agent_start", "agent_settled",
+  "session_start", "session_shutdown", "input", "agent_start", "agent_settled",
   "tool_execution_start", "tool_execution_end", "ui_prompt_start", "ui_prompt_end",
 ]
-const KEPT = ["type", "reason", "aborted", "kind", "title", "toolCallId", "toolName", "args", "isError"]
+const KEPT = ["type", "reason", "source", "aborted", "kind", "title", "toolCallId", "toolName", "args", "isError"]
 const LONGEST = 2000
 const MOST_WAITING = 200
 const PATIENCE_MS = 2000
 
 // One after the other: their files are ordered by the time they are written.
-const waiting: { event: string; payload: string }[] = []
+const waiting = []
 let busy = false
 
-function start(event: string, payload: string, done: () => void) {
+function start(event, payload, done) {
   let over = false
   const end = () => {
     if (over) return
@@ -25,7 +25,7 @@ function start(event: string, payload: string, done: () => void) {
     clearTimeout(timer)
     done()
   }
-  const timer: any = setTimeout(end, PATIENCE_MS)
+  const timer = setTimeout(end, PATIENCE_MS)
   timer.unref?.()
   try {
     const child = spawn(HOOK, [AGENT, event], { stdio: ["pipe", "ignore", "ignore"], detached: true })
@@ -45,11 +45,11 @@ function next() {
   if (job) start(job.event, job.payload, next)
 }
 
-function written(value: any) {
+function written(value) {
   return JSON.stringify(value, (_, part) => (typeof part === "string" ? part.slice(0, LONGEST) : part))
 }
 
-function tell(event: string, value: any) {
+function tell(event, value) {
   try {
     waiting.push({ event, payload: written(value) })
     if (waiting.length > MOST_WAITING) waiting.shift()
@@ -57,7 +57,7 @@ function tell(event: string, value: any) {
   } catch {}
 }
 
-function session(ctx: any): string | undefined {
+function session(ctx) {
   try {
     return ctx?.sessionManager?.getSessionId?.()
   } catch {
@@ -65,12 +65,12 @@ function session(ctx: any): string | undefined {
   }
 }
 
-export default function (pi: any) {
+export default function (pi) {
   for (const name of TOLD) {
     try {
-      pi.on(name, (event: any, ctx: any) => {
+      pi.on(name, (event, ctx) => {
         try {
-          const told: any = { session_id: session(ctx) }
+          const told = { session_id: session(ctx) }
           for (const key of KEPT) if (event?.[key] !== undefined) told[key] = event[key]
           tell(name, told)
           // The process may end now: nothing that waits could be started later.
