@@ -36,7 +36,7 @@ def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = Non
     if proc.zombie:
         return None
     what = programs.program(proc.comm, proc.argv, proc.exe)
-    if what.shell or _serves(what):
+    if what.shell or not _index(manifests).may_hold(what, proc.exe) or _serves(what):
         return None
     places = [_by_place(what, proc, manifest.identity) for manifest in manifests]
     for placed, manifest in sorted(zip(places, manifests, strict=True), key=lambda pair: not pair[0]):
@@ -48,6 +48,37 @@ def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = Non
         headless = any(programs.says(what.args, phrase) for phrase in spec.headless)
         return Hit(manifest.id, headless, what.direct, what.script)
     return None
+
+
+@dataclass(frozen=True)
+class _Index:
+    """Every word that can make a process an agent: most processes share none with it, and are done with at once."""
+
+    of: Sequence[Manifest]
+    names: frozenset[str]
+    heads: frozenset[str]  # first components of scripts and executables
+    modules: frozenset[str]
+
+    def may_hold(self, what: Program, exe: str) -> bool:
+        """False when no manifest can match."""
+        if not self.names.isdisjoint(what.names) or any(len(name) in programs.TRUNCATED for name in what.names):
+            return True
+        if what.module and what.module.split(".", 1)[0] in self.modules:
+            return True
+        return any(not self.heads.isdisjoint(programs.components(path)) for path in (exe, *what.paths))
+
+
+_indexes: list[_Index] = []
+
+
+def _index(manifests: Sequence[Manifest]) -> _Index:
+    """The index of a set of manifests; the last one asked for is kept."""
+    if not _indexes or _indexes[0].of is not manifests:
+        specs = [manifest.identity for manifest in manifests]
+        heads = frozenset(parts[0] for spec in specs for parts in (*spec.scripts, *spec.exe) if parts)
+        names = frozenset(name for spec in specs for name in spec.names)
+        _indexes[:] = [_Index(manifests, names, heads, frozenset(word for spec in specs for word in spec.modules))]
+    return _indexes[0]
 
 
 def identify(
@@ -105,6 +136,16 @@ def pane_of_event(
             pane = pane_of(pid, table, pane_pids)
             return (pane, pid) if pane else None
     return None
+
+
+def shared_server(ancestors: Iterable[tuple[int, float | None]], at_ms: int, table: Table) -> bool:
+    """Whether a hook event comes from an agent's server that serves several panes: then ancestry proves nothing."""
+    for pid, started in ancestors:
+        proc = table.get(pid)
+        if proc and same_process(proc, started) and proc.started <= at_ms / 1000 + START_SLACK:
+            above = ancestry(pid, table)
+            return any(_serves(programs.program(one.comm, one.argv, one.exe)) for one in above)
+    return False
 
 
 def speaks_for(pid: int, owner: int, table: Table, manifests: Sequence[Manifest]) -> bool:

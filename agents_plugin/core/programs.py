@@ -145,14 +145,14 @@ def same_name(candidate: str, name: str) -> bool:
 
 def has_components(path: str, wanted: Sequence[str]) -> bool:
     """Whether the `wanted` components stand next to each other in `path`; versions (`name@1.2`) do not matter."""
-    have, want = _components(path), tuple(wanted)
+    have, want = components(path), tuple(wanted)
     if not want or want[0] not in have:
         return False
     return any(have[i : i + len(want)] == want for i in range(len(have) - len(want) + 1))
 
 
 @lru_cache(maxsize=2048)
-def _components(path: str) -> tuple[str, ...]:
+def components(path: str) -> tuple[str, ...]:
     """A path's components without versions. Every manifest asks for the same few paths: half of a first pass's time."""
     parts = re.split(r"[/\\]", path.strip("'\"").removeprefix("npm:"))
     return tuple(_VERSION_SUFFIX.sub("", part) or part for part in parts)
