@@ -118,9 +118,7 @@ AGENTS: Mapping[str, Agent] = {
             ),
             (_NEW,),
         ),
-        Agent(
-            "pi", "pi", "PI_CODING_AGENT_DIR", (), ("running sessions take it with /reload, new ones by themselves",)
-        ),
+        Agent("pi", "pi", (), ("running sessions take it with /reload, new ones by themselves",)),
     )
 }
 

@@ -46,6 +46,8 @@ class HooksJson:
         if _empty(text):
             return text
         done = self._clean(text, backup)
+        if done != text:
+            done = self._unscaffolded(done, backup)
         self._check(text, done)
         if backup is not None and done != text and self._made_from(backup) == text:
             return backup
@@ -228,7 +230,20 @@ class HooksJson:
 
     def _without_scaffold(self, root: Node) -> dict[str, Any]:
         data: dict[str, Any] = root.data()
-        return {key: value for key, value in data.items() if (self.scaffold or {}).get(key) != value}
+        return {key: value for key, value in data.items() if (key, value) not in (self.scaffold or {}).items()}
+
+    def _unscaffolded(self, text: str, backup: str | None) -> str:
+        """Without what we had to add for our entries to be read: what the first version did not have."""
+        try:
+            had = self._root(backup).data() if backup is not None and not _empty(backup) else None
+        except TextError:
+            had = None
+        for key, value in (self.scaffold or {}).items():
+            root = parse(text, self.comments)
+            node = root.get(key)
+            if had is not None and key not in had and node and node.data() == value:
+                text = jsonedit.remove(text, root, [entry.key for entry in root.entries].index(key))
+        return text
 
 
 _BARE = "{\n}\n"
