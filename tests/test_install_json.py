@@ -57,7 +57,8 @@ GOLDEN = {
         (
             '{\n    "hooks": {\n        "Stop": [\n            {\n                "hooks": [\n'
             '                    {"type": "command", "command": "say done"}\n                ]\n            },\n'
-            '            {\n                "hooks": [\n                    {\n                        "type": "command",\n'
+            '            {\n                "hooks": [\n                    {\n'
+            '                        "type": "command",\n'
             f'                        "command": "{SHORT}"\n                    }}\n                ]\n            }}\n'
             "        ]\n    }\n}\n"
         ),
