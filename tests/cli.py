@@ -45,7 +45,9 @@ def asked_json(server: Server, *args: str, **more: Any) -> Any:
 
 def one_pass(server: Server) -> Pass:
     """What the monitor does once."""
-    return Cycle(server.socket, server_pid=server.pid, environ={**os.environ, **server.env}).run_pass()
+    cycle = Cycle(server.socket, server_pid=server.pid, environ={**os.environ, **server.env})
+    cycle.runner.binary = server.binary.path
+    return cycle.run_pass()
 
 
 def load(server: Server) -> None:

@@ -247,10 +247,11 @@ def test_case_128_only_a_pane_id_is_a_target(server: Server, command: tuple[str,
     assert "not a pane id" in done.stderr
 
 
-def test_case_123_a_client_of_another_version_is_said(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["protocol version mismatch (client 8, server 7)", "server exited unexpectedly"])
+def test_case_123_a_client_of_another_version_is_said(server: Server, tmp_path: Path, words: str) -> None:
     bad = tmp_path / "bin"
     bad.mkdir()
-    (bad / "tmux").write_text("#!/bin/sh\necho 'protocol version mismatch (client 8, server 7)' >&2\nexit 1\n")
+    (bad / "tmux").write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
     (bad / "tmux").chmod(0o755)
     # Without the server's pid its own executable cannot be asked instead.
     done = agents(server, "ls", "-S", server.socket, pane=None, env={"PATH": f"{bad}:/usr/bin:/bin"})

@@ -12,7 +12,8 @@ from agents_plugin.doctor.machine import HOME
 from agents_plugin.host import processes
 from agents_plugin.host.runtime import Runtime
 from agents_plugin.settings import BY_NAME, Settings
-from agents_plugin.tmux.probe import Installed, client_version, knock, too_old
+from agents_plugin.tmux.knock import knock
+from agents_plugin.tmux.probe import Installed, client_version, too_old
 from agents_plugin.tmux.runner import TmuxNotFound
 
 DRIVER = "#(#{AGENTS_DRIVE})"

@@ -1,39 +1,19 @@
-"""What is at a server's socket, found without a tmux and within a second; and what is ours inside the server."""
+"""The tmux that is run, and what of ours a server has."""
 
 from __future__ import annotations
 
 import re
 import secrets
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agents_plugin.tmux.contract import INDEX
+from agents_plugin.tmux.knock import PATIENCE_S
 from agents_plugin.tmux.runner import Runner, TmuxError, find_tmux, spawn
 
-PATIENCE_S = 1.0
 _KEY = re.compile(r"bind-key\s+(?:-r\s+)?-T prefix\s+(\S+)\s+(.*)")
 _HOOK = re.compile(r"([a-z-]+)(?:\[(\d+)\])?(?: |$)")
 _ID = re.compile(r"[$@%]\d+")
-
-
-def knock(path: str) -> str:
-    """`there`, `none` (no such file), `stale` (a file nobody listens at), `denied`, or `stuck` (no answer in time)."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(PATIENCE_S)
-        try:
-            probe.connect(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return "none"
-        except ConnectionRefusedError:
-            return "stale"
-        except PermissionError:
-            return "denied"
-        except (TimeoutError, BlockingIOError):
-            return "stuck"
-        except OSError:  # a path too long for a socket, or no socket at all
-            return "stale"
-    return "there"
 
 
 def client_version(server_pid: int | None = None) -> tuple[str, str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents_plugin.tmux.knock import knock
+
 #: Seconds a tmux process may take: a healthy server answers in milliseconds, a stuck one must not stall a pass.
 DEADLINE = 3.0
 #: Where tmux is when PATH does not say: a status job or a hook of a desktop session has a minimal PATH.
@@ -131,15 +133,24 @@ class Runner:
             self.binary = find_tmux(self.pid)
         output = self._once(args, stdin)
         try:
-            _raise_unreachable(output)
+            self._raise_unreachable(output)
         except VersionMismatch:
             own = server_executable(self.pid)
             if not own or own == self.binary:
                 raise
             self.binary = own
             output = self._once(args, stdin)
-            _raise_unreachable(output)
+            self._raise_unreachable(output)
         return output
+
+    def _raise_unreachable(self, output: Output) -> None:
+        try:
+            _raise_unreachable(output)
+        except ServerGone as gone:
+            # So says a 3.3a client of a 3.8 server that is well.
+            if str(gone).startswith("server exited") and knock(self.socket) == "there":
+                raise VersionMismatch(str(gone)) from gone
+            raise
 
     def check(self, *args: str, stdin: str | None = None) -> str:
         """As `run`, but the standard output of a command that must succeed. Raises also NoSuchPane and TmuxError."""
