@@ -9,8 +9,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from agents_plugin import __version__
+from agents_plugin import __version__, repair
 from agents_plugin.core.text import strip_controls
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
@@ -70,6 +71,7 @@ class Monitor:
         self.poked_until = 0.0
         self.checked = time.monotonic()
         self.server_started = processes.started_of(server_pid)
+        self.cycle.recall(runtime.read_memory(int(self.server_started or 0)), only_voices=True)
         self._ticks: dict[int, int] = {}
 
     def run(self) -> bool:
@@ -98,7 +100,7 @@ class Monitor:
 
     def _pass(self) -> Pass | None:
         try:
-            last = self.cycle.run_pass()
+            last = self.cycle.run_pass(self._keep)
         except ServerGone:
             raise
         except TmuxError as error:
@@ -111,6 +113,9 @@ class Monitor:
         note_problems(self.runtime, self.cycle)
         self.ring(last)
         return last
+
+    def _keep(self, data: dict[str, Any]) -> None:
+        self.runtime.write_memory(int(self.server_started or 0), data)
 
     def _server_lives(self) -> bool:
         return processes.alive(self.server_pid, self.server_started)
@@ -154,12 +159,17 @@ class Monitor:
         return noticed and not first
 
     def _renewed(self) -> bool:
-        """Now and then: is the code on disk still ours, and the lock?"""
+        """Now and then: is the code on disk still ours, and the lock? Are our hooks still there?"""
         if time.monotonic() - self.checked < SELF_CHECK_S:
             return False
         self.checked = time.monotonic()
         if not self.lock.still_ours():
             self.stopped = True
+        try:
+            if repair.hooks(self.cycle.runner, self.server_pid):
+                self.runtime.log("hooks of ours were gone: loaded again")
+        except TmuxError as error:
+            self.runtime.log(f"hooks: {type(error).__name__}")
         try:
             return build() != self.version
         except OSError:  # in the middle of an update, or removed: what runs goes on running

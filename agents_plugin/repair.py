@@ -1,0 +1,41 @@
+"""Our hooks, put back when somebody's `set-hook -g` without an index has wiped them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from agents_plugin.tmux.probe import installed
+from agents_plugin.tmux.runner import Runner
+
+ENTRY = Path(__file__).resolve().parent.parent / "agents.tmux"
+#: The alias only the entry installs: where it is missing, the plugin was not loaded, or was uninstalled.
+_LOADED = 4714
+_PATIENCE_S = 10.0
+
+
+def hooks(runner: Runner, server_pid: int) -> bool:
+    """Look for our hooks (one tmux process) and load again what is missing; whether something was. Raises as tmux does.
+
+    The status line is left as it is: what somebody wrote there, he may have meant.
+    """
+    from agents_plugin.doctor.tmux import expected_hooks
+
+    have = installed(runner)
+    if _LOADED not in have.aliases or expected_hooks() <= have.hooks:
+        return False
+    environment = {**os.environ, "TMUX": f"{runner.socket},{server_pid},0"}
+    try:
+        subprocess.run(
+            ["/bin/sh", str(ENTRY), "again"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return True
