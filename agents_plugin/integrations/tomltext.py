@@ -27,6 +27,8 @@ _OURS = re.compile(
 )
 _NAME = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY = re.compile(rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*")
+#: Numbers, words and times; a date may be followed by a time.
+_PLAIN = re.compile(r"[A-Za-z0-9_+.:-]+(?: \d{2}:[0-9:.]+(?:[Zz]|[+-][0-9:]+)?)?")
 _CLOSING = {"[": "]", "{": "}"}
 
 
@@ -83,7 +85,6 @@ class NotifyToml:
 
 def statements(text: str) -> list[Statement]:
     """What a TOML text says, in order. Raises `TextError`."""
-    _parsed(text)
     found: list[Statement] = []
     table = ""
     seen: set[tuple[str, str]] = set()
@@ -91,6 +92,7 @@ def statements(text: str) -> list[Statement]:
     while True:
         at = _blank(text, at)
         if at >= len(text):
+            _parsed(text)
             return found
         start = at
         header = text[at] == "["
@@ -223,6 +225,11 @@ def _end_of_line(text: str, at: int) -> int:
 
 def _value(text: str, start: int) -> int:
     """Where a value ends: texts are skipped as a whole, brackets are counted."""
+    if text[start : start + 1] in ('"', "'"):
+        return _string(text, start)
+    if text[start : start + 1] not in ("[", "{"):
+        plain = _PLAIN.match(text, start)
+        return plain.end() if plain else start
     at = start
     open_: list[str] = []
     while at < len(text):
@@ -231,22 +238,18 @@ def _value(text: str, start: int) -> int:
             at = _string(text, at)
             continue
         if char == "#":
-            if not open_:
-                break
             end = text.find("\n", at)
             at = len(text) if end < 0 else end
             continue
+        at += 1
         if char in "[{":
             open_.append(_CLOSING[char])
         elif char in "]}":
-            if not open_ or open_.pop() != char:
-                raise TextError(f"a {char} that nothing opened", line_of(text, at))
-        elif char == "\n" and not open_:
-            break
-        at += 1
-    if open_:
-        raise TextError(f"a {open_[-1]} is missing", line_of(text, start))
-    return start + len(text[start:at].rstrip(" \t\r"))
+            if open_.pop() != char:
+                raise TextError(f"a {char} that nothing opened", line_of(text, at - 1))
+            if not open_:
+                return at
+    raise TextError(f"a {open_[-1]} is missing", line_of(text, start))
 
 
 def _string(text: str, at: int) -> int:
