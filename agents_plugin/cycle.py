@@ -3,95 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from agents_plugin import settings as options
 from agents_plugin.core import attention, memory
-from agents_plugin.core.attention import Mark, Waiting
 from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, Snapshot
-from agents_plugin.core.fold import Decision, Facts, Sight, Situation, Windows, fold
+from agents_plugin.core.fold import Facts, Sight, Situation, Windows, fold
+from agents_plugin.core.hooks import session_in
 from agents_plugin.core.look import Plan, Seen, plan_look
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.memory import Memory
-from agents_plugin.core.plan import Labels, PaneChange, Published, plan
+from agents_plugin.core.plan import Labels, Published, plan
 from agents_plugin.core.programs import SHELLS, normalise
 from agents_plugin.core.report import Report, parse_claim, parse_report
 from agents_plugin.core.rollup import out_of_step
 from agents_plugin.core.screen import read
 from agents_plugin.core.states import Source, State
+from agents_plugin.events import Intake, Voice, load_voice, new_voice
 from agents_plugin.host import processes
 from agents_plugin.host.clock import Clock
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.records import Record, Records
+from agents_plugin.host.spool import spool_dir
 from agents_plugin.manifests import BUNDLED, Catalog, user_directory
+from agents_plugin.marks import Stays, alert_due, paced, unmark, waiting
 from agents_plugin.owners import Owners
-from agents_plugin.settings import Settings
+from agents_plugin.subject import Mind, Pass, Subject
 from agents_plugin.tmux.captures import capture
 from agents_plugin.tmux.listing import observe
 from agents_plugin.tmux.runner import Runner
 from agents_plugin.tmux.transactions import write
 
-#: A prompt that is answered at once (by a rule of the agent, by a quick user) rings for nobody.
-ALERT_AFTER_MS = 1_000
-#: With `@agents-clear-on dwell`: how long a client must stay on a pane.
-STAY_MS = 2_000
+__all__ = ["Cycle", "Pass", "Subject"]
+
 #: OSC 9;4 as tmux >= 3.7 names it (`pane_pb_state`).
 _PROGRESS = {"normal": State.WORKING, "indeterminate": State.WORKING, "paused": None, "error": None, "hidden": None}
-
-
-@dataclass
-class Mind:
-    """What the helper remembers of one pane from pass to pass."""
-
-    seen: Seen | None = None
-    memory: Memory = field(default_factory=Memory)
-    due_mono: int | None = None
-
-
-@dataclass
-class Subject:
-    """One pane in one pass, from what is known of it to what is decided."""
-
-    row: PaneRow
-    published: Published
-    mind: Mind
-    identity: Identity | None
-    manifest: Manifest | None
-    claims: tuple[Claim, ...]
-    record: Record | None
-    facts: Facts
-    look_plan: Plan | None = None
-    look: Look | None = None
-    decision: Decision | None = None
-    mark: Mark = Mark.KEEP
-    change: PaneChange | None = None
-
-    @property
-    def relevant(self) -> bool:
-        """Whether there is anything to judge or to remove."""
-        return self.identity is not None or bool(self.claims) or self.published.ours
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What a pass did. `due_ms`: when the same evidence would be judged differently, from now; None: never."""
-
-    snapshot: Snapshot
-    settings: Settings
-    subjects: tuple[Subject, ...]
-    accepted: frozenset[str]
-    alerts: tuple[Subject, ...]
-    due_ms: int | None
-
-    @property
-    def busy(self) -> bool:
-        """Whether something may change soon: an agent works, a window runs, or a change was lost to another writer."""
-        lost = any(s.change and s.row.pane_id not in self.accepted for s in self.subjects)
-        verdicts = (s.decision.verdict for s in self.subjects if s.decision)
-        return lost or self.due_ms is not None or any(v and v.state is State.WORKING for v in verdicts)
 
 
 class Cycle:
@@ -112,19 +61,27 @@ class Cycle:
         self.guard = AlarmGuard()
         self.records = Records()
         self.owners = Owners()
+        self.intake = Intake(spool_dir(self.environ))
         self.settings = options.defaults()
         self._raw_settings: Mapping[str, str] | None = None
         self._restyled = False  # the options changed: the status segment may look different
         self._manifests: tuple[Manifest, ...] = tuple(self.catalog)
         self._minds: dict[str, Mind] = {}
-        self._stays: dict[tuple[str, str], int] = {}
+        self._stays = Stays()
         self._listed_ms = 0  # just before the last listing: a quiet window is proven quiet up to here
 
-    def run_pass(self) -> Pass:
-        """Observe, decide, write. Raises what the runner raises; then every state stays as it was."""
+    def run_pass(self, keep: Callable[[dict[str, Any]], object] | None = None) -> Pass:
+        """Observe, decide, write. Raises what the runner raises; then every state stays as it was.
+
+        `keep` stores what events added up to, before they are removed from the spool.
+        """
         subjects, snapshot = self.observe()
         self.judge(subjects)
-        return self._write(subjects, snapshot)
+        done = self._write(subjects, snapshot)
+        if keep and done.heard:
+            keep(self.remember())
+        self.intake.finish()
+        return done
 
     # observe, identify
 
@@ -139,10 +96,50 @@ class Cycle:
         published = {r.pane_id: Published.of(r.pane_id, r.options, snapshot.environment) for r in snapshot.panes}
         reports = {pane: self._report(p, now) for pane, p in published.items() if p.foreign or p.claim}
         names = {row.pane_id: self._reporter(row) for row in snapshot.panes if reports.get(row.pane_id)}
-        owners = self.owners.resolve(snapshot.panes, self._manifests, names, mono)
+        owners = self._owners(snapshot, published, names, mono)
         subjects = [self._subject(row, published[row.pane_id], owners[row.pane_id], now) for row in snapshot.panes]
         self.records.keep(s.identity for s in subjects if s.identity)
         return [subject for subject in subjects if subject.relevant], snapshot
+
+    def _owners(
+        self, snapshot: Snapshot, published: Mapping[str, Published], names: dict[str, str], mono: int
+    ) -> dict[str, Identity | None]:
+        """Who owns each pane, and what the owners have said since the last pass."""
+        for pane, mind in self._minds.items():
+            if mind.voice and mind.voice.newcomer and mind.voice.alive:
+                names.setdefault(pane, mind.voice.agent)
+        owners = self.owners.resolve(snapshot.panes, self._manifests, names, mono)
+        for pane, mind in self._minds.items():
+            if mind.voice and not mind.voice.of(owners.get(pane)):
+                mind.voice = None
+        words = self.intake.words(snapshot.panes, self.clock.wall_ms())
+        if not words:
+            return owners
+        known = {manifest.id: manifest for manifest in self._manifests}
+        newcomers = self.intake.newcomers(words, owners, known)
+        if newcomers:
+            owners = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
+        sessions = {pane: self._session(published[pane], owner) for pane, owner in owners.items() if owner}
+        for pane, signals in self.intake.signals(words, owners, sessions, known).items():
+            owner = owners[pane]
+            if owner is None:
+                continue
+            mind = self._minds.setdefault(pane, Mind())
+            kept = parse_claim(published[pane].claim)
+            kept = kept if kept and kept.source is Source.HOOK and kept.pid in (None, owner.pid) else None
+            voice = mind.voice or new_voice(owner, kept, sessions[pane], pane in newcomers)
+            mind.voice = voice.hearing(signals)
+        return owners
+
+    def _session(self, published: Published, identity: Identity) -> str:
+        """The conversation of a pane without its record: by its events, its command line, or as published of it."""
+        mind, manifest = self._minds.get(published.pane_id), self.catalog.get(identity.agent)
+        if mind and mind.voice and mind.voice.memory.session:
+            return mind.voice.memory.session
+        options = published.options
+        same = options.get("@agent_pid") in (None, str(identity.pid))
+        noted = options.get("@agent_session_id", "") if same else ""
+        return noted or session_in(manifest.hooks if manifest else None, identity.command)
 
     def _configure(self, raw: Mapping[str, str]) -> None:
         changed = raw != self._raw_settings
@@ -187,17 +184,21 @@ class Cycle:
         )
         # A shell outlives whatever reported from it: then ten minutes bound the report.
         shell = normalise(row.command) in SHELLS
-        claims = self._claims(published, None if shell else identity, record, now)
         mind = self._minds.setdefault(row.pane_id, Mind())
+        claims = self._claims(published, None if shell else identity, record, mind.voice, now)
         return Subject(row, published, mind, identity, manifest, claims, record, facts)
 
     def _claims(
-        self, published: Published, identity: Identity | None, record: Record | None, now: int
+        self, published: Published, identity: Identity | None, record: Record | None, voice: Voice | None, now: int
     ) -> tuple[Claim, ...]:
         claims: list[Claim] = []
         kept = parse_claim(published.claim)
+        if kept and voice and kept.source is Source.HOOK:
+            kept = None  # an event that came late may have taken it back
         if kept and (kept.pid is None or processes.alive(kept.pid, None)):
             claims.append(kept)
+        if voice and voice.claim:
+            claims.append(voice.claim)
         report: Report | None = None
         if published.foreign:
             report = parse_report(published.raw_state, now, identity.pid if identity else None)
@@ -278,6 +279,7 @@ class Cycle:
             sight,
             windows,
             progress=_PROGRESS.get(subject.row.progress),
+            precedence=manifest.hooks.precedence if manifest and manifest.hooks else (),
             background=self.settings.background,
         )
         decision = fold(case)
@@ -292,16 +294,16 @@ class Cycle:
     def _write(self, subjects: list[Subject], snapshot: Snapshot) -> Pass:
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         token = f"{now}.{os.getpid()}"
-        staying = self._staying(snapshot, mono)
-        alerts = [subject for subject in subjects if self._alert_due(subject, now)]
+        stayed = self._stays.panes(snapshot, mono) if self.settings.clear_on == "dwell" else frozenset()
+        alerts = [subject for subject in subjects if alert_due(subject, self.settings, now)]
         for subject in subjects:
-            self._unmark(subject, snapshot, staying)
+            unmark(subject, snapshot, subject.row.pane_id in stayed)
             if subject.decision:
                 labels = self._labels(subject, now if subject in alerts else None)
-                subject.change = plan(subject.published, subject.decision, subject.mark, labels, token)
+                decision = paced(subject, subject.decision, mono)
+                subject.change = plan(subject.published, decision, subject.mark, labels, token)
         changes = [subject.change for subject in subjects if subject.change]
-        waiting = [self._waiting(subject) for subject in subjects]
-        queue = "".join(f"{pane} " for pane in attention.queue(w for w in waiting if w))
+        queue = "".join(f"{pane} " for pane in attention.queue(filter(None, map(waiting, subjects))))
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
         numbers = (name.split("_")[1] for name in snapshot.environment if name.count("_") >= 2)
         noted = {f"%{number}" for number in numbers if number.isdecimal()}
@@ -315,48 +317,19 @@ class Cycle:
         dues = [s.mind.due_mono - mono for s in subjects if s.mind.due_mono is not None]
         rung = tuple(subject for subject in alerts if subject.row.pane_id in accepted)
         due = max(0, min(dues)) if dues else None
-        return Pass(snapshot, self.settings, tuple(subjects), accepted, rung, due)
+        return Pass(snapshot, self.settings, tuple(subjects), accepted, rung, due, self.intake.news)
 
     def _labels(self, subject: Subject, alerted: int | None) -> Labels:
         identity, record = subject.identity, subject.record
-        session = record.session_id if record else subject.published.options.get("@agent_session_id")
+        session = record.session_id if record else None
+        if session is None and identity:
+            session = self._session(subject.published, identity)
+        elif session is None:
+            session = subject.published.options.get("@agent_session_id")
+        voice = subject.mind.voice
+        subagents = len(voice.memory.subagents) if voice else 0
         extra: dict[str, str | None] = {"@agent_notified_at": str(alerted)} if alerted else {}
-        return Labels(identity.agent if identity else "", identity.pid if identity else None, session, 0, extra)
-
-    def _staying(self, snapshot: Snapshot, mono: int) -> frozenset[str]:
-        """Panes a client has shown for a while (`@agents-clear-on dwell`)."""
-        here = {(client.name, client.pane_id) for client in snapshot.clients if not client.control}
-        self._stays = {stay: self._stays.get(stay, mono) for stay in here}
-        return frozenset(pane for (_, pane), since in self._stays.items() if mono - since >= STAY_MS)
-
-    def _unmark(self, subject: Subject, snapshot: Snapshot, staying: frozenset[str]) -> None:
-        """Take the mark down when its user has answered to it by input, or by staying."""
-        decision, published = subject.decision, subject.published
-        if subject.mark is not Mark.KEEP or not published.marked or not decision or not decision.verdict:
-            return
-        verdict, before = decision.verdict, published.verdict(subject.identity)
-        # A mark that outlives its run went up with that run: answering a prompt is input to it.
-        run = before if before and before.state is not verdict.state else verdict
-        typed = attention.seen(snapshot.clients, subject.row.pane_id, run.since_ms, run.turn_at_ms)
-        stayed = self.settings.clear_on == "dwell" and subject.row.pane_id in staying
-        if typed or stayed:
-            subject.mark = Mark.CLEAR
-
-    def _alert_due(self, subject: Subject, now: int) -> bool:
-        verdict = subject.decision.verdict if subject.decision else None
-        if verdict is None or not (self.settings.alert or self.settings.alert_command):
-            return False
-        notified = _number(subject.published.options.get("@agent_notified_at"))
-        muted = _number(subject.published.options.get("@agent_mute_until"))
-        standing = subject.published.state == verdict.state and now - verdict.since_ms >= ALERT_AFTER_MS
-        return standing and subject.published.marked and attention.alert_due(verdict, notified, muted, now)
-
-    def _waiting(self, subject: Subject) -> Waiting | None:
-        verdict = subject.decision.verdict if subject.decision else None
-        if verdict is None:
-            return None
-        marked = {Mark.RAISE: True, Mark.CLEAR: False, Mark.KEEP: subject.published.marked}[subject.mark]
-        return Waiting(subject.row.pane_id, verdict.state, verdict.detail, marked, verdict.since_ms)
+        return Labels(identity.agent if identity else "", identity.pid if identity else None, session, subagents, extra)
 
     # between passes
 
@@ -369,20 +342,21 @@ class Cycle:
         )
 
     def remember(self) -> dict[str, Any]:
-        """What one-shot passes hand on to each other, as JSON data."""
-        return {
-            pane: {"memory": memory.dump(mind.memory), "due": mind.due_mono}
-            for pane, mind in self._minds.items()
-            if mind.memory != Memory()
-        }
+        """What one-shot passes hand on to each other, and what a monitor that starts again needs, as JSON data."""
+        noted: dict[str, Any] = {}
+        for pane, mind in self._minds.items():
+            if mind.memory != Memory() or mind.voice:
+                noted[pane] = {"memory": memory.dump(mind.memory), "due": mind.due_mono}
+                noted[pane].update({"voice": mind.voice.dump()} if mind.voice else {})
+        return noted
 
-    def recall(self, data: Mapping[str, Any]) -> None:
-        """Take up what an earlier pass of another process remembered."""
+    def recall(self, data: Mapping[str, Any], only_voices: bool = False) -> None:
+        """Take up what an earlier pass of another process remembered; `only_voices`: it may be long ago."""
         for pane, noted in data.items():
-            if isinstance(noted, Mapping):
-                due = noted.get("due")
-                self._minds[pane] = Mind(None, memory.load(noted.get("memory")), due if isinstance(due, int) else None)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+            if not isinstance(noted, Mapping):
+                continue
+            mind = Mind(voice=load_voice(noted.get("voice")))
+            due = noted.get("due")
+            if not only_voices:
+                mind.memory, mind.due_mono = memory.load(noted.get("memory")), due if isinstance(due, int) else None
+            self._minds[pane] = mind

@@ -32,7 +32,7 @@ def run(args: Namespace) -> int:
         cycle = Cycle(found.socket, server_pid=pid)
         before = runtime.read_memory(started)
         cycle.recall(before)
-        last = cycle.run_pass()
+        last = cycle.run_pass(lambda data: runtime.write_memory(started, data))
     except (TmuxError, RuntimeRefused) as error:
         print(f"agents pass: {error}")
         return 1

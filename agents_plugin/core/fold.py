@@ -142,7 +142,12 @@ class _Fold:
         return ""
 
     def registers(self, claim: Claim) -> bool:
-        """A report registers its pane while its process lives (the caller drops it after), else for ten minutes."""
+        """A report registers its pane while its process lives (the caller drops it after), else for ten minutes.
+
+        So does an event, which proved that its process is in the pane.
+        """
+        if claim.source is Source.HOOK:
+            return claim.pid is not None
         if claim.source is not Source.REPORT:
             return False
         age = self.claim_age if claim == self.claim else self.case.now_ms - claim.at_ms

@@ -1,0 +1,95 @@
+"""What a person is told of a decided pane, and when it is enough: marks that come down, alerts, texts, the queue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents_plugin.core import attention
+from agents_plugin.core.attention import Mark, Waiting
+from agents_plugin.core.evidence import Snapshot, Verdict
+from agents_plugin.core.fold import Decision
+from agents_plugin.core.plan import TEXT_CELLS
+from agents_plugin.core.states import Source
+from agents_plugin.core.text import clean
+from agents_plugin.settings import Settings
+from agents_plugin.subject import Subject
+
+#: A prompt that is answered at once (by a rule of the agent, by a quick user) rings for nobody.
+ALERT_AFTER_MS = 1_000
+#: With `@agents-clear-on dwell`: how long a client must stay on a pane.
+STAY_MS = 2_000
+#: What an agent does may change many times a second, and each write draws every client anew.
+TEXT_MS = 2_000
+
+
+class Stays:
+    """Since when each client has shown the pane it shows (`@agents-clear-on dwell`)."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], int] = {}
+
+    def panes(self, snapshot: Snapshot, mono: int) -> frozenset[str]:
+        """Panes a client has shown for a while."""
+        here = {(client.name, client.pane_id) for client in snapshot.clients if not client.control}
+        self._since = {stay: self._since.get(stay, mono) for stay in here}
+        return frozenset(pane for (_, pane), since in self._since.items() if mono - since >= STAY_MS)
+
+
+def unmark(subject: Subject, snapshot: Snapshot, stayed: bool) -> None:
+    """Take the mark down when its user has answered to it by input, or by staying (`stayed`)."""
+    decision, published = subject.decision, subject.published
+    if subject.mark is not Mark.KEEP or not published.marked or not decision or not decision.verdict:
+        return
+    verdict, before = decision.verdict, published.verdict(subject.identity)
+    # A mark that outlives its run went up with that run: answering a prompt is input to it.
+    run = before if before and before.state is not verdict.state else verdict
+    typed = attention.seen(snapshot.clients, subject.row.pane_id, run.since_ms, run.turn_at_ms)
+    if typed or stayed or _spoken_to(subject, run):
+        subject.mark = Mark.CLEAR
+
+
+def _spoken_to(subject: Subject, run: Verdict) -> bool:
+    """Whether the agent tells of a person at its keyboard since the run began: a prompt, an answer, `/clear`."""
+    voice = subject.mind.voice
+    return voice is not None and voice.memory.person_ms >= max(run.since_ms, run.turn_at_ms or 0)
+
+
+def alert_due(subject: Subject, settings: Settings, now: int) -> bool:
+    """Whether a blocked run still owes its alert."""
+    verdict = subject.decision.verdict if subject.decision else None
+    if verdict is None or not (settings.alert or settings.alert_command):
+        return False
+    notified = _number(subject.published.options.get("@agent_notified_at"))
+    muted = _number(subject.published.options.get("@agent_mute_until"))
+    standing = subject.published.state == verdict.state and now - verdict.since_ms >= ALERT_AFTER_MS
+    return standing and subject.published.marked and attention.alert_due(verdict, notified, muted, now)
+
+
+def waiting(subject: Subject) -> Waiting | None:
+    """What the queue needs of this pane; None when nothing is published of it."""
+    verdict = subject.decision.verdict if subject.decision else None
+    if verdict is None:
+        return None
+    marked = {Mark.RAISE: True, Mark.CLEAR: False, Mark.KEEP: subject.published.marked}[subject.mark]
+    return Waiting(subject.row.pane_id, verdict.state, verdict.detail, marked, verdict.since_ms)
+
+
+def paced(subject: Subject, decision: Decision, mono: int) -> Decision:
+    """The decision with its text, unless nothing but the text is new and the last one is not two seconds old."""
+    verdict, published, mind = decision.verdict, subject.published, subject.mind
+    there = published.options.get("@agent_status_text", "")
+    if verdict is None or not verdict.text or verdict.source is Source.REPORT:
+        return decision
+    if verdict.text == there or clean(verdict.text, TEXT_CELLS) == there:
+        return decision
+    moved = (published.state, published.options.get("@agent_detail")) != (verdict.state.value, verdict.detail)
+    due = mind.text_mono + TEXT_MS
+    if moved or not mind.text_mono or mono >= due:
+        mind.text_mono = mono
+        return decision
+    mind.due_mono = due if mind.due_mono is None else min(due, mind.due_mono)
+    return replace(decision, verdict=replace(verdict, text=there))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
