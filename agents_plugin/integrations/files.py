@@ -49,10 +49,11 @@ def read(path: Path) -> Found:
         return Found(path, Path(os.path.realpath(path)), None)
     except OSError as error:
         raise FileError(error.strerror or str(error)) from None
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(descriptor)
+        raise FileError("it is no plain file")
     with open(descriptor, "rb") as stream:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise FileError("it is no plain file")
         try:
             data = stream.read(MAX_BYTES + 1)
         except OSError as error:
