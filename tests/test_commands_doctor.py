@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from agents_plugin.tmux.runner import server_executable
 from tests.actor import Actor
 from tests.cli import agents, load, one_pass
 from tests.support import ROOT, Server, wait_for
@@ -107,7 +108,7 @@ def test_keys_that_are_taken(fine: Server) -> None:
     fine.cmd("set-option", "-g", "@agents-list-key", "none")
     _, found = doctor(fine)
     assert "jump: prefix M-j, because prefix j was yours; set @agents-jump-key" in about(found, "keys", "warn")
-    assert "back: no key, prefix J is yours (resize-pane -D)" in about(found, "keys", "warn")
+    assert "back: no key, prefix J is yours (resize-pane -D" in about(found, "keys", "warn")
     assert "list: none" in about(found, "keys", "ok")
 
 
@@ -269,6 +270,8 @@ def test_a_server_that_hangs(fine: Server) -> None:
 def test_case_157_tmux_not_on_the_path(fine: Server) -> None:
     empty = fine.base / "empty"
     empty.mkdir()
+    if not server_executable(fine.pid):
+        pytest.skip("a tmux unpacked for tests runs under its loader's name")
     code, found = doctor(fine, env={"PATH": str(empty)})
     assert code == 0, [row for row in found if row[0] == "problem"]
 
