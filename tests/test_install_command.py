@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,63 +21,13 @@ from agents_plugin.integrations import files, wrapper
 from agents_plugin.integrations.agents import AGENTS
 from agents_plugin.integrations.files import Changed
 from agents_plugin.integrations.work import Refusal, changes, perform
-
-ROOT = Path(__file__).resolve().parent.parent
-VARIABLES = {
-    "claude": ("CLAUDE_CONFIG_DIR", "settings.json"),
-    "codex": ("CODEX_HOME", "hooks.json"),
-    "gemini": ("GEMINI_CLI_HOME", ".gemini/settings.json"),
-    "qwen": ("QWEN_HOME", "settings.json"),
-    "opencode": ("OPENCODE_CONFIG_DIR", "plugin/agents-tmux.js"),
-    "kilo": ("KILO_CONFIG_DIR", "plugin/agents-tmux.js"),
-    "copilot": ("COPILOT_HOME", "hooks/agents-tmux.json"),
-    "pi": ("PI_CODING_AGENT_DIR", "extensions/agents-tmux.ts"),
-}
-DEFAULTS = {
-    "claude": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "qwen": ".qwen/settings.json",
-    "opencode": ".config/opencode/plugin/agents-tmux.js",
-    "kilo": ".config/kilo/plugin/agents-tmux.js",
-    "copilot": ".copilot/hooks/agents-tmux.json",
-    "pi": ".pi/agent/extensions/agents-tmux.ts",
-}
-JSON_AGENTS = ("claude", "codex", "gemini", "qwen", "copilot")
-MINE = '{\n  "model": "x",\n  "hooks": {\n    "Stop": [{"hooks": [{"type": "command", "command": "say"}]}]\n  }\n}\n'
+from tests.installing import DEFAULTS, JSON_AGENTS, MINE, VARIABLES, empty_home, put, tree
+from tests.support import ROOT
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home; no agent is on PATH."""
-    place = tmp_path / "home"
-    place.mkdir()
-    for name, _ in VARIABLES.values():
-        monkeypatch.delenv(name, raising=False)
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(place))
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    return place
-
-
-def tree(place: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file and link below, with content and mode; ours in ~/.local is left out."""
-    return {
-        str(path.relative_to(place)): (
-            str(path.readlink()).encode() if path.is_symlink() else path.read_bytes(),
-            stat.S_IMODE(path.lstat().st_mode),
-        )
-        for path in sorted(place.rglob("*"))
-        if (path.is_file() or path.is_symlink()) and ".local" not in path.parts
-    }
-
-
-def put(path: Path, content: str | bytes, mode: int = 0o600) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    path.chmod(mode)
-    return path
+    return empty_home(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("ident", AGENTS)
@@ -214,7 +164,7 @@ def test_a_read_only_directory_with_the_users_file() -> None:
                 os.setgid(65534)
                 os.setuid(65534)
             found = files.read(path)
-            for act in (lambda: files.keep(found), lambda: files.replace(found, b"x")):
+            for act in (partial(files.keep, found), partial(files.replace, found, b"x")):
                 try:
                     act()
                 except files.FileError as error:
@@ -432,115 +382,3 @@ def test_uninstall_by_name(home: Path) -> None:
     assert main(["uninstall", "claude", "--yes"]) == 0
     assert list(tree(home)) == [DEFAULTS["gemini"]]
     assert main(["uninstall", "claude", "--yes"]) == 0, "twice is fine"
-
-
-@pytest.fixture
-def run_entry(home: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[bytes]]]:
-    """Runs the command as an agent's configuration has it, with a payload."""
-
-    def run(ident: str, event: str, **more: object) -> subprocess.CompletedProcess[bytes]:
-        data = json.loads((home / DEFAULTS[ident]).read_text())
-        item = data["hooks"][event][0]
-        said = item["bash"] if ident == "copilot" else item["hooks"][0]["command"]
-        arguments = {"input": b'{"session_id": "s1"}', **more}
-        return subprocess.run(
-            ["/bin/sh", "-c", said],
-            capture_output=True,
-            timeout=30,
-            env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
-            **arguments,  # type: ignore[call-overload]
-        )
-
-    yield run
-
-
-ENTRIES = [("claude", "Stop"), ("codex", "Stop"), ("gemini", "AfterAgent"), ("qwen", "Stop"), ("copilot", "agentStop")]
-
-
-@pytest.mark.parametrize("ident, event", ENTRIES)
-def test_case_141_the_installed_command_writes_the_event(
-    ident: str, event: str, home: Path, run_entry: Callable[..., subprocess.CompletedProcess[bytes]]
-) -> None:
-    assert main(["install", ident, "--yes"]) == 0
-    done = run_entry(ident, event)
-    answer = b"{}\n" if ident in ("gemini", "qwen") else b""
-    assert (done.returncode, done.stdout, done.stderr) == (0, answer, b"")
-    (spooled,) = (home / ".local/state/agents.tmux/spool").iterdir()
-    content = spooled.read_bytes()
-    assert f"agent={ident}\nevent={event}\n".encode() in content
-    assert b'{"session_id": "s1"}\n--agents.tmux end--\n' in content
-
-
-@pytest.mark.parametrize("ident, event", ENTRIES)
-@pytest.mark.parametrize("lost", ["plugin", "wrapper"])
-@pytest.mark.parametrize("payload", [b"not json", b"x" * 1_000_000, b""], ids=["bad json", "1 MB", "empty"])
-def test_case_139_140_without_the_plugin_the_agent_notices_nothing(
-    ident: str,
-    event: str,
-    lost: str,
-    payload: bytes,
-    home: Path,
-    run_entry: Callable[..., subprocess.CompletedProcess[bytes]],
-) -> None:
-    assert main(["install", ident, "--yes"]) == 0
-    place = wrapper.path(os.environ)
-    if lost == "plugin":
-        place.write_text(wrapper.text(Path("/gone/agents.tmux")))
-    else:
-        place.unlink()
-    done = run_entry(ident, event, input=payload)
-    answer = b"{}\n" if ident in ("gemini", "qwen") else b""
-    assert (done.returncode, done.stdout, done.stderr) == (0, answer, b"")
-    assert not (home / ".local/state").exists()
-
-
-@pytest.mark.parametrize("lost", ["nothing", "plugin", "wrapper"])
-def test_codex_notify_is_heard_and_silent_without_the_plugin(lost: str, home: Path) -> None:
-    tomllib = pytest.importorskip("tomllib")
-    assert main(["install", "codex", "--yes"]) == 0
-    place = wrapper.path(os.environ)
-    if lost == "plugin":
-        place.write_text(wrapper.text(Path("/gone/agents.tmux")))
-    elif lost == "wrapper":
-        place.unlink()
-    arguments = tomllib.loads((home / ".codex/config.toml").read_text())["notify"]
-    done = subprocess.run(
-        [*arguments, '{"type": "agent-turn-complete"}'],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=30,
-        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    spool = home / ".local/state/agents.tmux/spool"
-    if lost == "nothing":
-        (spooled,) = spool.iterdir()
-        assert b"event=notify\n" in spooled.read_bytes()
-        assert b'{"type": "agent-turn-complete"}' in spooled.read_bytes()
-    else:
-        assert not spool.exists()
-
-
-@pytest.mark.parametrize("shell", ["dash", "bash", "zsh", "fish", "busybox"])
-def test_the_command_is_read_by_every_shell(shell: str, home: Path) -> None:
-    binary = shutil.which(shell, path=os.environ.get("PATH", "") + ":/usr/local/bin")
-    if not binary:
-        pytest.skip(f"no {shell} here")
-    start = [binary, "sh", "-c"] if shell == "busybox" else [binary, "-c"]
-    for hook, spooled in ((wrapper.path(os.environ), 1), (home / "gone/agents.tmux/bin/agent-hook", 0)):
-        shutil.rmtree(home / ".local/state", ignore_errors=True)
-        assert main(["install", "claude", "--yes"]) == 0
-        for ident, answer in (("claude", ""), ("gemini", "{}\n")):
-            done = subprocess.run(
-                [*start, wrapper.command(hook, ident, "Stop")],
-                input="{}",
-                capture_output=True,
-                text=True,
-                timeout=30,
-                env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
-                check=False,
-            )
-            assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
-        state = home / ".local/state/agents.tmux/spool"
-        assert len(list(state.iterdir()) if state.is_dir() else []) == 2 * spooled
