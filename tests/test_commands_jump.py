@@ -40,15 +40,22 @@ def test_a_job_of_tmux_jumps_for_its_session(server: Server, waiting: tuple[str,
 @pytest.mark.parametrize("behind", [False, True], ids=["the-last-used", "not-the-last-used"])
 def test_the_named_client_is_the_one_that_moves(server: Server, waiting: tuple[str, str], behind: bool) -> None:
     server.start("other")
+    away = server.start("away")
+    server.cmd("set-option", "-p", "-t", away, "@agent_state", "blocked")
+    server.cmd("set-option", "-g", "@agents_queue", f"{away} {waiting[0]} ")
     first, second = server.attach("main"), server.attach("other")
     third = server.attach("main") if behind else second
     if behind:
-        third.send("x")
-        wait_for(lambda: int(third.format("#{client_activity}")) >= int(first.format("#{client_activity}")))
-    asked(server, "jump", "-c", first.name)
-    assert first.where() == waiting[0]
-    assert second.where() not in waiting
-    assert server.option(waiting[0], "@agent_attention") == ""
+
+        def used_later() -> bool:
+            third.send("x")
+            return int(third.format("#{client_activity}")) > int(first.format("#{client_activity}"))
+
+        wait_for(used_later, interval=0.2, what="another client of the session was used later")
+    said = asked(server, "jump", "-c", first.name)
+    assert said.startswith(f"{away} away:0.0")
+    assert (first.where(), second.where() == away) == (away, False)
+    assert not behind or third.session() != first.session()
 
 
 def test_nobody_waits(server: Server) -> None:

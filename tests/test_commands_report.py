@@ -6,9 +6,14 @@ import shlex
 import sys
 import threading
 import time
+from argparse import ArgumentParser
 
 import pytest
 
+from agents_plugin.commands import report
+from agents_plugin.core.evidence import Snapshot
+from agents_plugin.tmux import listing
+from agents_plugin.tmux.runner import Runner
 from tests.cli import agents, asked, asked_json, load, one_pass
 from tests.support import ROOT, Server, stays, wait_for
 
@@ -165,6 +170,28 @@ def test_case_158_a_pane_of_another_server_is_not_taken_from_the_environment(ser
 def test_a_pane_that_does_not_exist_is_exit_1(server: Server) -> None:
     done = agents(server, "report", "idle", "-t", "%4711")
     assert (done.returncode, done.stderr) == (1, "agents report: pane %4711 does not exist\n")
+
+
+def test_a_pane_that_changes_between_look_and_write_is_looked_at_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane, looks = pane_of(server), []
+
+    def observe(runner: Runner) -> Snapshot:
+        snapshot = listing.observe(runner)
+        looks.append(snapshot)
+        if len(looks) == 1:
+            server.cmd("set-option", "-p", "-t", pane, "@agent_state", "working:1700000000")
+        return snapshot
+
+    monkeypatch.setattr(report, "observe", observe)
+    for name, value in server.inside().items():
+        monkeypatch.setenv(name, value)
+    parser = ArgumentParser()
+    report.configure(parser)
+    assert report.run(parser.parse_args(["blocked", "-t", pane])) == 0
+    assert len(looks) == 2
+    assert stamped(server, pane)["state"].startswith("blocked:")
 
 
 def test_reports_and_passes_race_and_the_last_report_stands(server: Server) -> None:

@@ -136,9 +136,9 @@ def _purge(found: server.Target, pid: int | None) -> Iterator[str]:
 
     yield from take_out(installed_anywhere(os.environ))
     for place in (data_dir(os.environ), state_dir()):
-        if place is None or place.name != "agents.tmux" or place.is_symlink() or not place.is_dir():
+        if place is None or place.name != "agents.tmux" or not place.is_dir():
             continue
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)  # follows no link
         yield f"could not remove {place}" if place.exists() else f"removed {place}"
 
 
