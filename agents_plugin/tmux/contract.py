@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
+from agents_plugin.core.plan import PUBLISHED
+
 #: Pane options, ours and those others write; all are read in every listing.
-PANE_OPTIONS = (
-    "@agent_name",
-    "@agent_state",
-    "@agent_detail",
-    "@agent_attention",
-    "@agent_since",
-    "@agent_turn_at",
-    "@agent_source",
-    "@agent_evidence_at",
-    "@agent_status_text",
-    "@agent_pid",
-    "@agent_session_id",
-    "@agent_subagents",
-    "@agent_notified_at",
-    "@agent_context_pct",
-    "@agent_tokens",
-    "@agent_model",
-    "@agent_display_name",
-    "@agent_hint",
-    "@agent_ignore",
-    "@agent_mute_until",
-)
-#: The options a pane loses when it is no agent's any more: those others write stay.
-OWN_PANE_OPTIONS = PANE_OPTIONS[: PANE_OPTIONS.index("@agent_display_name")]
+PANE_OPTIONS = (*PUBLISHED, "@agent_display_name", "@agent_hint", "@agent_ignore", "@agent_mute_until")
 
 WINDOW_SUMMARY = "@agent_summary"
 WINDOW_ATTENTION = "@agent_attention_count"
