@@ -7,7 +7,7 @@
 if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
   if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{window_active_clients}}" {\
     if-shell -F "#{@agent_attention}" { set-option -pqu @agent_attention ; set-environment -gh AGENTS_CLEARED 1 } ;\
-    if-shell -F "#{&&:#{m:%*,#{AGENTS_AT}},#{session_attached}}" {\
+    if-shell -F "#{m:%*,#{AGENTS_AT}}" {\
       run-shell -C "if-shell -F -t \"#{AGENTS_AT}\" \"##{&&:##{==:##{pane_id},#{AGENTS_AT}},##{@agent_attention}}\" \
         { set-option -pqu -t \"#{AGENTS_AT}\" @agent_attention ; set-environment -gh AGENTS_CLEARED 1 }"\
     }\

@@ -242,6 +242,14 @@ def test_arriving_from_another_session_clears_nothing_it_did_not_show(desk: Desk
     desk.keeps(desk.a, desk.b)
 
 
+def test_attaching_elsewhere_than_one_left_clears_nothing_finished_meanwhile(desk: Desk, client: Client) -> None:
+    desk.server.cmd("detach-client", "-t", client.name)
+    wait_for(lambda: not client.session())
+    desk.flag(desk.a, desk.b, desk.d)
+    desk.server.attach("main:1")
+    desk.keeps(desk.a, desk.b, desk.d)
+
+
 def test_case_106_two_clients_on_one_session_are_somebody(desk: Desk, client: Client) -> None:
     desk.server.attach("main")
     desk.flag(desk.c, desk.e)
