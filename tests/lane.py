@@ -107,3 +107,19 @@ class Lane:
     def shown(self) -> str:
         """`state/detail`."""
         return "" if not self.verdict else "/".join(filter(None, (self.verdict.state.value, self.verdict.detail)))
+
+
+DIALOG = showing(BLOCKED, "permission", "permission")
+SPINNER = showing(WORKING, None, "spinner")
+COMPOSER = showing(IDLE, None, "composer")
+INTERRUPTED = showing(IDLE, "interrupted", "interrupted")
+MENU = Reading(skip="model-menu")
+BLIND = Sight(ALL, frozenset())  # the rules see every state, none is proven
+
+
+def working_lane(**more: object) -> Lane:
+    """A pane whose agent has been seen working."""
+    lane = Lane(**more)  # type: ignore[arg-type]
+    lane.step(1_000, SPINNER)
+    assert lane.state is WORKING
+    return lane

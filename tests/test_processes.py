@@ -20,7 +20,7 @@ from agents_plugin.core.identity import identify
 from agents_plugin.host import processes
 from agents_plugin.host.processes import Procfs, Psutil
 from tests.support import ROOT, Server, wait_for
-from tests.test_identity import MANIFESTS, pane
+from tests.trees import MANIFESTS, pane
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
