@@ -21,6 +21,7 @@ from agents_plugin.core.identity import pane_of_event, shared_server, speaks_for
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.trees import Proc
 from agents_plugin.host import processes
+from agents_plugin.host.heard import mark
 from agents_plugin.host.spool import Event, Spool
 
 #: An event that is nobody's yet may be of a pane that was listed too early.
@@ -183,6 +184,8 @@ class Intake:
 
     def finish(self) -> None:
         """Remove what was heard from the spool: what it changed is written."""
+        if self._heard and self.spool.directory:
+            mark(self.spool.directory.with_name("heard"), {event.agent for event in self._heard})
         for event in self._heard:
             self.spool.take(event)
         self._heard = []

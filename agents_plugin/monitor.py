@@ -223,6 +223,9 @@ def serve(target: Target, server_pid: int) -> int:
     lock = take_lock(runtime, version)
     if lock is None:
         return 0
+    from agents_plugin.integrations.work import follow_the_plugin
+
+    follow_the_plugin(os.environ)
     if Monitor(target, server_pid, runtime, lock, version).run():
         os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("__main__.py")), *sys.argv[1:]])
     return 0

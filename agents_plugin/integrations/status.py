@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents_plugin.doctor.finding import Finding, ok, problem, warn
+from agents_plugin.host.heard import last
+from agents_plugin.host.runtime import state_dir
 from agents_plugin.integrations import files, wrapper
 from agents_plugin.integrations.agents import AGENTS, Agent, Env
 from agents_plugin.integrations.hooksjson import HooksJson
@@ -83,6 +85,8 @@ def status(agent: Agent, environ: Env) -> Status:
             notes += _switches(agent.id, part.format, text)
         if isinstance(part.format, NotifyToml) and part.format.taken(text):
             notes.append(f"{part.path}: notify is yours and stays; turns are known by the hooks alone")
+        if isinstance(part.format, NotifyToml) and ours and not _trusted(text or "", parts[0].path):
+            notes.append("Codex does not trust the hooks yet, so it does not run them: accept them in /hooks")
     state = ABSENT if not ours else OUTDATED if outdated else INSTALLED
     why = outdated if state == OUTDATED else ""
     if ours and not why:
@@ -155,6 +159,11 @@ def _switches(ident: str, form: HooksJson, text: str) -> list[str]:
     return []
 
 
+def _trusted(config: str, hooks: Path) -> bool:
+    """Whether Codex trusts hooks of that file: config.toml then has tables `[hooks.state."FILE:event:0:0"]`."""
+    return f"{hooks}:" in config
+
+
 def _wrapper_fault(environ: Env) -> str:
     """What is wrong with the wrapper; empty when it is as it should be."""
     place = wrapper.path(environ)
@@ -175,8 +184,8 @@ def _wrapper_fault(environ: Env) -> str:
 
 
 def _heard(agent: Agent, environ: Env) -> float | None:
-    place = wrapper.heard_dir(environ)
-    return _time(place / agent.id) if place else None
+    state = state_dir(environ)
+    return last(state / "heard" if state else None, agent.id)
 
 
 def _time(path: Path) -> float | None:

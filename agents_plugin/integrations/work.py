@@ -104,6 +104,15 @@ def prepare_wrapper(environ: Env) -> bool:
     return True
 
 
+def follow_the_plugin(environ: Env) -> None:
+    """A wrapper whose plugin is gone calls the one that runs now: it was moved. Nothing is made, nothing is raised."""
+    with contextlib.suppress(FileError, Refusal, OSError):
+        text = files.read(wrapper.path(environ)).text
+        target = wrapper.target(text) if text else None
+        if target is not None and not target.exists():
+            prepare_wrapper(environ)
+
+
 def installed_anywhere(environ: Env) -> list[Agent]:
     """The agents whose files hold anything of ours, readable or not."""
     found = []

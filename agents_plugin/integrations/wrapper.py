@@ -11,8 +11,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents_plugin.host.runtime import state_dir
-
 #: Where every path of the wrapper ends, wherever it is.
 TAIL = "/agents.tmux/bin/agent-hook"
 #: Agents that parse what a hook prints: to them nothing is said by an empty mapping.
@@ -90,9 +88,3 @@ def is_ours(said: object, agent: str) -> bool:
         return "".join(shlex.split(found[3])).endswith(TAIL)
     except ValueError:
         return False
-
-
-def heard_dir(environ: Mapping[str, str]) -> Path | None:
-    """Where a file per agent tells by its time when its last event was taken."""
-    state = state_dir(environ)
-    return state / "heard" if state else None
