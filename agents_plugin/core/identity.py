@@ -56,7 +56,7 @@ class _Index:
 
     of: Sequence[Manifest]
     names: frozenset[str]
-    heads: frozenset[str]  # first components of scripts and executables
+    tails: frozenset[str]  # last components of scripts and executables: `bin` would be in every path
     modules: frozenset[str]
 
     def may_hold(self, what: Program, exe: str) -> bool:
@@ -65,7 +65,7 @@ class _Index:
             return True
         if what.module and what.module.split(".", 1)[0] in self.modules:
             return True
-        return any(not self.heads.isdisjoint(programs.components(path)) for path in (exe, *what.paths))
+        return any(not self.tails.isdisjoint(programs.components(path)) for path in (exe, *what.paths))
 
 
 _indexes: list[_Index] = []
@@ -75,9 +75,9 @@ def _index(manifests: Sequence[Manifest]) -> _Index:
     """The index of a set of manifests; the last one asked for is kept."""
     if not _indexes or _indexes[0].of is not manifests:
         specs = [manifest.identity for manifest in manifests]
-        heads = frozenset(parts[0] for spec in specs for parts in (*spec.scripts, *spec.exe) if parts)
+        tails = frozenset(parts[-1] for spec in specs for parts in (*spec.scripts, *spec.exe) if parts)
         names = frozenset(name for spec in specs for name in spec.names)
-        _indexes[:] = [_Index(manifests, names, heads, frozenset(word for spec in specs for word in spec.modules))]
+        _indexes[:] = [_Index(manifests, names, tails, frozenset(word for spec in specs for word in spec.modules))]
     return _indexes[0]
 
 
