@@ -14,6 +14,12 @@ _SCRIPT = r"""stty -echo
 while :; do
     read -r screen title < "$1" || continue
     [ "$screen" = quit ] && exit
+    if [ "$screen" = hook ]; then
+        set -- "$1" $title
+        "$2" "$3" "$4" < "$5" > /dev/null
+        echo done > "$1.done"
+        continue
+    fi
     printf '\033[?25l\033[H\033[2J\033]2;%s\007' "$title"
     cat "$screen"
     echo done > "$1.done"
@@ -25,7 +31,7 @@ class Actor:
     """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked."""
 
     def __init__(self, server: Server, name: str = "claude", folder: str = "", cols: int = 100, rows: int = 40) -> None:
-        self.server, self.folder = server, ROOT / "fixtures" / (folder or name)
+        self.server, self.name, self.folder = server, name, ROOT / "fixtures" / (folder or name)
         place = server.base / "actors"
         place.mkdir(exist_ok=True)
         program = place / name
@@ -56,6 +62,18 @@ class Actor:
         Path(f"{self.fifo}.done").read_text(encoding="utf-8")
         last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
         wait_for(lambda: last[:20] in self.server.screen(self.pane), what="the screen drawn")
+
+    def fire(self, event: str, payload: object, agent: str = "") -> Path:
+        """Fire a hook as the agent does, through `scripts/agent-hook`; the spool file it wrote."""
+        spool = self.server.home / ".local/state/agents.tmux/spool"
+        before = set(spool.iterdir()) if spool.exists() else set()
+        said = self.fifo.with_suffix(".payload")
+        text = payload if isinstance(payload, str) else json.dumps(payload)
+        said.write_text(text, encoding="utf-8")
+        hook = ROOT / "scripts" / "agent-hook"
+        self.fifo.write_text(f"hook {hook} {agent or self.name} {event} {said}\n", encoding="utf-8")
+        Path(f"{self.fifo}.done").read_text(encoding="utf-8")
+        return next(iter(set(spool.iterdir()) - before))
 
     def quit(self) -> None:
         """End the program (and so the pane)."""
