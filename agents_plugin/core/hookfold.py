@@ -98,8 +98,13 @@ def starting_from(claim: Claim | None, session: str = "") -> HookLog:
     return HookLog(HookMemory(session=session, turn=turn, claim=claim, at_ms=claim.at_ms))
 
 
-def _place(signal: Signal) -> tuple[int, int, str, str]:
-    return (signal.at_ms, signal.rank, signal.event, signal.key)
+#: Of events of one time and rank the one that needs you counts last, as among claims.
+_WEIGHT = {State.WORKING: 1, State.IDLE: 2, State.BLOCKED: 3}
+
+
+def _place(signal: Signal) -> tuple[int, int, int, str, str]:
+    weight = _WEIGHT.get(signal.state, 0) if signal.state else 0
+    return (signal.at_ms, signal.rank, weight, signal.event, signal.key)
 
 
 def apply(memory: HookMemory, signal: Signal) -> HookMemory:
