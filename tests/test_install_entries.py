@@ -13,7 +13,8 @@ import pytest
 
 from agents_plugin.__main__ import main
 from agents_plugin.integrations import wrapper
-from tests.installing import DEFAULTS, empty_home
+from tests.installing import DEFAULTS, empty_home, put
+from tests.support import ROOT, wait_for
 
 
 @pytest.fixture
@@ -132,3 +133,22 @@ def test_the_command_is_read_by_every_shell(shell: str, home: Path) -> None:
             assert (done.returncode, done.stdout, done.stderr) == (0, answer, "")
         state = home / ".local/state/agents.tmux/spool"
         assert len(list(state.iterdir()) if state.is_dir() else []) == 2 * spooled
+
+
+def test_the_installed_command_starts_a_helper_where_none_lives(home: Path) -> None:
+    plugin = home / "plug in/agents.tmux"
+    script = ROOT / "scripts/agent-hook"
+    put(plugin / "scripts/agent-hook", script.read_bytes(), 0o755)
+    put(plugin / "scripts/drive", '#!/bin/sh\necho "$AGENTS_RUN" >"$HOME/driven"\n', 0o755)
+    assert main(["install", "claude", "--yes"]) == 0
+    place = wrapper.path(os.environ)
+    place.write_text(wrapper.text(plugin))
+    (home / ".local/state/agents.tmux/servers/77").mkdir(parents=True)
+    subprocess.run(
+        ["/bin/sh", "-c", wrapper.command(place, "claude", "Stop")],
+        input=b"{}",
+        timeout=30,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin", "TMUX": "/none,77,0"},
+        check=True,
+    )
+    wait_for(lambda: (home / "driven").is_file() and (home / "driven").read_text().endswith("/77\n"), 20)

@@ -22,12 +22,13 @@ _ENTRY = re.compile(
     rf"(?:\[ ! -x {_PATH} \] \|\| exec |\[ -x {_PATH} \] && exec )?"
     rf"{_PATH} ([a-z0-9-]+)(?: ([A-Za-z]+))?(?:; echo '\{{\}}')?"
 )
-_BAKED = re.compile(r"^hook=(.*)$", re.MULTILINE)
+_BAKED = re.compile(r"^agents_hook=(.*)$", re.MULTILINE)
 
+# Read, not started: a second shell would cost as much as everything else.
 _TEXT = """#!/bin/sh
 # Agents call this, so that their configuration outlives the plugin. Written by `agents install`.
-hook={hook}
-if [ -f "$hook" ] && [ -r "$hook" ]; then exec /bin/sh "$hook" "$@"; fi
+agents_hook={hook}
+if [ -f "$agents_hook" ] && [ -r "$agents_hook" ]; then . "$agents_hook"; fi
 # No plugin: the agent must not notice. What it sends is read, what it waits for is said.
 case ${{1:-}} in gemini | qwen) echo '{{}}' 2>/dev/null ;; esac
 for last in "$@"; do :; done
