@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from agents_plugin.core.attention import Mark
 from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Snapshot
@@ -64,7 +65,7 @@ class Pass:
     due_ms: int | None
     heard: bool = False  # events were taken: what they add up to is worth keeping
 
-    @property
+    @cached_property
     def busy(self) -> bool:
         """Whether something may change soon: an agent works, a window runs, or a change was lost to another writer."""
         lost = any(s.change and s.row.pane_id not in self.accepted for s in self.subjects)
