@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.support import ROOT, Client, Server, stays, wait_for
@@ -155,16 +157,29 @@ def test_already_at_the_only_one(desk: Desk, client: Client) -> None:
     assert client.where() == desk.a
 
 
-def test_case_098_a_linked_window_is_reached_in_the_clients_own_session(desk: Desk, client: Client) -> None:
+@pytest.mark.parametrize("how", ["key", "command-in-a-pane"])
+def test_case_098_a_linked_window_is_reached_in_the_clients_own_session(how: str, desk: Desk, client: Client) -> None:
     desk.server.cmd("link-window", "-d", "-s", "other:1", "-t", "main:7")
     other = desk.server.attach("other")
-    other.send(" ")  # the other session is the more recent one now
     desk.blocked(desk.e)
     desk.queue(desk.e)
-    press(client, "j")
+    other.send(" ")
+    other.settle()  # the other session is the more recent one now
+    if how == "key":
+        press(client, "j")
+    else:
+        argv = [desk.server.binary.path, "agents-jump"]
+        subprocess.run(argv, env=desk.server.inside(desk.a), check=True, timeout=10)
     lands(client, desk.e)
     assert client.format("#{session_name}:#{window_index}") == "main:7"
     assert other.where() == desk.d
+
+
+def test_panes_nobody_queued_take_turns(desk: Desk, client: Client) -> None:
+    desk.blocked(desk.c, desk.e)
+    for pane in (desk.c, desk.e, desk.c):
+        press(client, "j")
+        lands(client, pane)
 
 
 def test_it_moves_only_the_client_that_pressed_it(desk: Desk, client: Client) -> None:
