@@ -382,3 +382,14 @@ def test_uninstall_by_name(home: Path) -> None:
     assert main(["uninstall", "claude", "--yes"]) == 0
     assert list(tree(home)) == [DEFAULTS["gemini"]]
     assert main(["uninstall", "claude", "--yes"]) == 0, "twice is fine"
+
+
+def test_purge_takes_our_entries_out_as_well(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", f"{home}/no-server,1,0")
+    path = put(home / DEFAULTS["claude"], MINE)
+    put(home / DEFAULTS["qwen"], "{,}")
+    assert main(["install", "claude", "pi", "--yes"]) == 0
+    assert main(["uninstall", "--purge"]) == 0
+    assert path.read_text() == MINE
+    assert not (home / ".local/share/agents.tmux").exists()
+    assert sorted(tree(home)) == [DEFAULTS["claude"], DEFAULTS["qwen"]]
