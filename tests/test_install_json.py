@@ -187,6 +187,37 @@ def test_case_134_comments_only_where_the_agent_reads_them(ident: str, reads: bo
     assert parse(without, True).data() == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "hooks": {\n    "Stop": [{"hooks": []} // mine\n    ]\n  }\n}\n',
+        '{"x": 1 // mine\n}',
+        "{ // mine\n}",
+        '{\n  "hooks": { // mine\n    "Stop": [ // yours\n    ]\n  }\n}\n',
+    ],
+)
+def test_nothing_of_ours_ends_up_in_a_comment(text: str) -> None:
+    once = SMALL.install(text, text)
+    assert commands(once, "claude") == [SHORT]
+    assert SMALL.remove(once, text) == text
+
+
+def test_what_follows_ours_does_not_end_up_in_a_comment() -> None:
+    ours = json.dumps(SMALL.wanted["Stop"])
+    for text in (
+        f'{{"x": 1, // mine\n  "hooks": {{"Stop": [{ours}]}} }}',
+        f'{{"x": 1, // mine\n  "hooks": {{"Stop": [{ours}]}}, "y": 2 }}',
+        f'{{"x": 1, "hooks": {{"Stop": [{{"a": 1}}, // mine\n {ours}, {{"b": 2}}]}}}}',
+    ):
+        left = SMALL.remove(text, None)
+        assert left is not None
+        wanted = parse(text, True).data()
+        wanted["hooks"]["Stop"].remove(json.loads(ours))
+        if not wanted["hooks"]["Stop"]:
+            del wanted["hooks"]
+        assert parse(left, True).data() == wanted
+
+
 def test_case_134_a_users_hook_in_our_group_survives() -> None:
     form_ = form("claude")
     data = json.loads(form_.install(None, None))

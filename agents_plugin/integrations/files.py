@@ -80,11 +80,8 @@ def keep(found: Found) -> None:
     """Make the backup, once: an older one is never touched. Raises `FileError`."""
     if found.data is None:
         return
-    place = backup_of(found.path)
-    if os.path.lexists(place):
-        return
     try:
-        _fill(place, found.data, found)
+        _fill(backup_of(found.path), found.data, found)
     except FileExistsError:
         return
     except OSError as error:
