@@ -217,7 +217,6 @@ def rest(seconds: float) -> bool:
         server = ground.server
         # The clock would redraw the status line by itself once a minute.
         server.cmd("set-option", "-g", "status-right", "#{agents_status}")
-        server.cmd("set-option", "-g", "status-interval", "2")
         client = server.attach("main", 200, 50)
         tmux = psutil.Process(server.pid)
 
