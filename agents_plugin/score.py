@@ -1,15 +1,20 @@
-"""Scores a replay against the truth lines of its tape. Times in milliseconds."""
+"""Scores readings of saved screens, and replays of tapes, against what was true. Times in milliseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from agents_plugin.core.evidence import Reading
+from agents_plugin.core.fold import Windows
+from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.states import State
-from agents_plugin.tape import Tape, Transition
+from agents_plugin.tape import Replay, Tape, Transition
 
 #: Truth lines come from the driver of the recording: they are late or early by up to this much.
 SLACK_MS = 1_000
+#: Drivers wrote the end of a turn when they noticed it.
+TURN_SLACK_MS = 3_000
 BLOCKED_WITHIN_MS = 1_500
 BLOCKED_STAYS_MS = 1_000
 IDLE_GRACE_MS = 1_000
@@ -19,9 +24,13 @@ Span = tuple[int, int, State]
 
 @dataclass
 class Score:
-    """Per state how many truth spans were judged, and which were missed; `false_blocked`: blocked outside truth."""
+    """Per state how many truth spans were judged, and which were missed; `false_blocked`: blocked outside truth.
+
+    `late_ms`: per state how long after the truth each judged span was published, those never published left out.
+    """
 
     judged: dict[str, int] = field(default_factory=dict)
+    late_ms: dict[str, list[int]] = field(default_factory=dict)
     missed: list[dict[str, object]] = field(default_factory=list)
     false_blocked: list[dict[str, object]] = field(default_factory=list)
     false_idle_ms: int = 0
@@ -36,10 +45,36 @@ class Score:
         return {
             "clean": self.clean,
             "judged": self.judged,
+            "late_ms": self.late_ms,
             "missed": self.missed,
             "false_blocked": self.false_blocked,
             "false_idle_ms": self.false_idle_ms,
         }
+
+
+def judge(truth: str, reading: Reading) -> str:
+    """What is wrong with a reading of a screen whose truth is known: empty when it is right, else `false-blocked`,
+    `missed-blocked`, `wrong` (another state) or `silent` (nothing, or a skip rule).
+
+    Truth `dead` only forbids blocked, `unknown` forbids nothing.
+    """
+    best = reading.best
+    got = str(best.state) if best else ""
+    if truth == got:
+        return ""
+    if got == "blocked":
+        return "" if truth == "unknown" else "false-blocked"
+    if truth == "blocked":
+        return "missed-blocked"
+    if truth in ("dead", "unknown"):
+        return ""
+    return "wrong" if got else "silent"
+
+
+def scored(manifest: Manifest, tape: Tape) -> Score:
+    """A whole tape through the fold as the monitor would see it, with the default windows."""
+    dwell = Windows().dwell_ms if manifest.dwell_ms is None else manifest.dwell_ms
+    return score(tape, Replay(manifest, tape).run(), dwell, turn_slack_ms=TURN_SLACK_MS)
 
 
 def score(
@@ -66,6 +101,8 @@ def score(
             continue
         result.judged[state.value] = result.judged.get(state.value, 0) + 1
         late = _latency(published, begin, stop, state)
+        if late is not None:
+            result.late_ms.setdefault(state.value, []).append(late)
         if late is None or late > allowed[state]:
             result.missed.append({"t_ms": begin, "truth": state.value, "for_ms": stop - begin, "late_ms": late})
     for begin, stop, state in published:

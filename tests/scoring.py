@@ -13,11 +13,11 @@ from pathlib import Path
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from agents_plugin.core.evidence import Reading
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.screen import read
 from agents_plugin.manifests import Catalog, load
 from agents_plugin.saved import load_screen
+from agents_plugin.score import judge
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,6 @@ def manifest_named(agent: str) -> Manifest:
     if found is None:
         raise SystemExit(f"no manifest named {agent}: {'; '.join(catalog.problems) or 'none is broken'}")
     return found
-
-
-def judge(truth: str, reading: Reading) -> str:
-    """Empty when fine. A skip rule or silence is fine for idle (a menu the user opened) but counted as silent."""
-    best = reading.best
-    got = str(best.state) if best else ""
-    if truth == got:
-        return ""
-    if got == "blocked":
-        return "" if truth == "unknown" else "false-blocked"
-    if truth == "blocked":
-        return "missed-blocked"
-    if truth in ("dead", "unknown"):
-        return ""
-    return "wrong" if got else "silent"
 
 
 def score(agent: str | Manifest, folder: Path | str) -> list[Miss]:

@@ -18,15 +18,13 @@ from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.screen import read
 from agents_plugin.core.states import Source, State
 from agents_plugin.manifests import Catalog
-from agents_plugin.score import Score, score, spans
+from agents_plugin.score import Score, score, scored, spans
 from agents_plugin.tape import Replay, Tape, TapeError, Transition, load, open_tape
 from tests.lane import BLOCKED, IDLE, UNKNOWN, WORKING
 
 ROOT = Path(__file__).resolve().parent.parent
 TAPES = sorted((ROOT / "fixtures" / "tapes").glob("*.jsonl.gz"))
 CATALOG = Catalog()
-#: Drivers wrote the end of a turn when they noticed it.
-TURN_SLACK_MS = 3_000
 
 
 def agent(path: Path) -> str:
@@ -44,8 +42,7 @@ def manifest(path: Path) -> Manifest:
 
 
 def judged(path: Path, tape: Tape) -> Score:
-    dwell = manifest(path).dwell_ms
-    return score(tape, replay(path, tape), 3_000 if dwell is None else dwell, turn_slack_ms=TURN_SLACK_MS)
+    return scored(manifest(path), tape)
 
 
 def test_there_are_tapes() -> None:
