@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -74,6 +75,7 @@ class Pane:
     tier: Tier | None = None
     session_id: str | None = None  # as the agent's record has it
     environment: Mapping[str, str] | None = None  # our hidden book-keeping
+    resume: str | None = None  # the agent's command that goes on with a conversation, `{session_id}` in it
     out_of_scope: str = ""  # why this pane is no agent's unless it reports itself
 
 
@@ -127,11 +129,21 @@ def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | Non
         dir=row.path,
         pid=number(options.get("@agent_pid")) or (identity.pid if identity else None),
         session_id=options.get("@agent_session_id") or pane.session_id,
-        resume=None,
+        resume=resume_command(pane.resume, options.get("@agent_session_id") or pane.session_id),
         muted=muted is not None and muted > now_ms,
         host=host,
         server=server,
     )
+
+
+def resume_command(template: str | None, session_id: str | None) -> str | None:
+    """The command that goes on with a conversation, safe to paste into a shell; None when there is none to go on with.
+
+    A template without a place for the id goes on with the last one.
+    """
+    if template is None or (session_id is None and "{session_id}" in template):
+        return None
+    return template.replace("{session_id}", shlex.quote(session_id or ""))
 
 
 def confidence(pane: Pane, state: State, source: str | None, at_ms: int | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.support import ROOT, Server, wait_for
 
+HOOK = ROOT / "scripts" / "agent-hook"
 _SCRIPT = r"""stty -echo
 while :; do
     read -r screen title < "$1" || continue
@@ -30,7 +31,15 @@ done
 class Actor:
     """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked."""
 
-    def __init__(self, server: Server, name: str = "claude", folder: str = "", cols: int = 100, rows: int = 40) -> None:
+    def __init__(
+        self,
+        server: Server,
+        name: str = "claude",
+        folder: str = "",
+        cols: int = 100,
+        rows: int = 40,
+        args: tuple[str, ...] = (),
+    ) -> None:
         self.server, self.name, self.folder = server, name, ROOT / "fixtures" / (folder or name)
         place = server.base / "actors"
         place.mkdir(exist_ok=True)
@@ -43,7 +52,7 @@ class Actor:
         self.fifo = place / f"fifo{len(list(place.iterdir()))}"
         for fifo in (self.fifo, Path(f"{self.fifo}.done")):
             os.mkfifo(fifo)
-        command = "exec " + " ".join(shlex.quote(str(word)) for word in (program, script, self.fifo))
+        command = "exec " + " ".join(shlex.quote(str(word)) for word in (program, script, self.fifo, *args))
         self.pane = server.window(command, name="agent")
         server.cmd("resize-window", "-t", self.pane, "-x", str(cols), "-y", str(rows))
         self.pid = int(server.format(self.pane, "#{pane_pid}"))
@@ -63,14 +72,13 @@ class Actor:
         last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
         wait_for(lambda: last[:20] in self.server.screen(self.pane), what="the screen drawn")
 
-    def fire(self, event: str, payload: object, agent: str = "") -> Path:
-        """Fire a hook as the agent does, through `scripts/agent-hook`; the spool file it wrote."""
+    def fire(self, event: str, payload: object, agent: str = "", hook: Path = HOOK) -> Path:
+        """Fire a hook as the agent does, through `scripts/agent-hook` or a program around it; the spool file."""
         spool = self.server.home / ".local/state/agents.tmux/spool"
         before = set(spool.iterdir()) if spool.exists() else set()
         said = self.fifo.with_suffix(".payload")
         text = payload if isinstance(payload, str) else json.dumps(payload)
         said.write_text(text, encoding="utf-8")
-        hook = ROOT / "scripts" / "agent-hook"
         self.fifo.write_text(f"hook {hook} {agent or self.name} {event} {said}\n", encoding="utf-8")
         Path(f"{self.fifo}.done").read_text(encoding="utf-8")
         return next(iter(set(spool.iterdir()) - before))

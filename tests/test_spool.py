@@ -42,9 +42,18 @@ def test_a_finished_file_is_an_event(tmp_path: Path) -> None:
 
 
 def test_two_stat_lines_give_three_ancestors(tmp_path: Path) -> None:
-    put(tmp_path, "9.0", STAT + STAT.replace(b"11 (a b) (c) S 10", b"10 (claude) S 9") + b"{}")
+    put(tmp_path, "9.0", STAT + STAT.replace(b"11 (a b) (c) S 10", b"10 (sh) S 9") + b"{}")
     (event,) = Spool(tmp_path).pending(now())
     assert [pid for pid, _ in event.ancestors] == [11, 10, 9] and event.payload == "{}"
+
+
+@pytest.mark.parametrize("name", [b"claude", b"node", b"MainThread"])
+def test_nobody_above_the_agent_speaks_for_it(tmp_path: Path, name: bytes) -> None:
+    """It may have ended: then what started it must not be taken for it (case 79)."""
+    head = b"agent=claude\nevent=Stop\nenv.CLAUDE_PID=77\n"
+    put(tmp_path, "9.0", STAT + STAT.replace(b"11 (a b) (c) S 10", b"10 (%s) S 9" % name) + b"{}", head)
+    (event,) = Spool(tmp_path).pending(now())
+    assert [pid for pid, _ in event.ancestors] == [11, 10] and event.payload == "{}"
 
 
 def test_ancestors_without_proc(tmp_path: Path) -> None:

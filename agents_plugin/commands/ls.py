@@ -61,6 +61,7 @@ def pane_of(subject: Subject, snapshot: Snapshot) -> Pane:
         subject.manifest.tier if subject.manifest else None,
         record.session_id if record else None,
         snapshot.environment,
+        subject.manifest.resume if subject.manifest else None,
         out_of_scope(subject),
     )
 

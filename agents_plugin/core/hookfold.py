@@ -21,6 +21,7 @@ CROSSED_MS = 2_000
 #: The log: at most so many events, of the last so many milliseconds. What leaves it is folded for good.
 KEPT_SIGNALS, KEPT_MS = 64, 120_000
 _KEPT_IDS = 64
+_ANY = "*"  # which turn is over is not known any more
 
 OPEN, OVER, REST, FAILED = "open", "over", "rest", "failed"
 
@@ -95,7 +96,7 @@ def starting_from(claim: Claim | None, session: str = "") -> HookLog:
     if claim is None:
         return HookLog(HookMemory(session=session))
     turn = OVER if claim.state is State.IDLE else OPEN
-    return HookLog(HookMemory(session=session, turn=turn, claim=claim, at_ms=claim.at_ms))
+    return HookLog(HookMemory(session=session, turn=turn, closed=_ANY, claim=claim, at_ms=claim.at_ms))
 
 
 #: Of events of one time and rank the one that needs you counts last, as among claims.
@@ -269,7 +270,7 @@ def _speak(memory: HookMemory, signal: Signal) -> HookMemory:
 
 def _same_turn(memory: HookMemory, signal: Signal) -> bool:
     """Whether an event may belong to the turn that is over: the ids say otherwise, or nothing does."""
-    return not signal.turn_id or signal.turn_id == memory.closed
+    return not signal.turn_id or memory.closed in (_ANY, signal.turn_id)
 
 
 def _end_turn(memory: HookMemory, signal: Signal) -> HookMemory:

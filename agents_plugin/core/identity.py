@@ -15,7 +15,7 @@ from agents_plugin.core.programs import Program
 from agents_plugin.core.trees import START_SLACK, Proc, Table, ancestry, children, root_of, same_process, subtree
 
 _MAX_DEPTH = 64
-_COMMAND_CHARS = 200
+_COMMAND_CHARS = 400  # a session named at the end must be in it
 #: Words that make an agent's binary a server for other programs: `codex app-server`, `gemini --acp`.
 _SERVERS = ("app-server", "mcp-server", "exec-server", "--acp", "--experimental-acp")
 _SERVER_COMMANDS = frozenset(("acp", "completion", "daemon", "mcp", "serve", "server"))

@@ -29,16 +29,19 @@ _DRIFT_MS = 2000
 _FUTURE_MS = 24 * 60 * 60 * 1000  # a clock set back by an hour loses no event
 _HEADER_BYTES = 32 * 1024
 #: A line of /proc/PID/stat: pid, (name), state, parent, 17 more fields, start in clock ticks. No payload looks like it.
-_STAT = re.compile(rb"(\d+) \([^\n]*\) [A-Za-z] (\d+) (?:-?\d+ ){17}(\d+)(?: [^\n]*)?\n")
+_STAT = re.compile(rb"(\d+) \(([^\n]*)\) [A-Za-z] (\d+) (?:-?\d+ ){17}(\d+)(?: [^\n]*)?\n")
 _MAX_STATS = 2
+#: What agents are called that are not called by their name: runtimes. Shells and scripts in between are passed over.
+_RUNTIMES = frozenset((b"node", b"MainThread", b"bun", b"deno", b"python", b"python3"))
 
 
 @dataclass(frozen=True)
 class Event:
     """One hook event. `at_ms` is wall time.
 
-    `ancestors` are (pid, start in epoch seconds or None) of the processes above the hook, nearest first, and last what
-    the agent says its own pid is.
+    `ancestors` are (pid, start in epoch seconds or None) of the processes above the hook, nearest first, up to the
+    agent that speaks: when that has ended, nobody above it may be taken for it. What the agent says its own pid is
+    comes last, when the agent was not seen.
 
     `variables` holds what the hook saw of TMUX, TMUX_PANE, CLAUDE_PID … under their own names. None of it is proof.
     """
@@ -141,8 +144,8 @@ def read(path: Path) -> Event | None:
     if not header.get("agent"):
         return None
     variables = {key[4:]: value for key, value in header.items() if key.startswith("env.")}
-    ancestors, body = _ancestors(header, body)
-    if header["agent"] == "claude" and variables.get("CLAUDE_PID", "").isdecimal():
+    ancestors, speaker, body = _ancestors(header, body)
+    if not speaker and header["agent"] == "claude" and variables.get("CLAUDE_PID", "").isdecimal():
         ancestors.append((int(variables["CLAUDE_PID"]), None))
     return Event(
         path=path,
@@ -168,18 +171,20 @@ def _time(header: Mapping[str, str], written_ms: int) -> int:
     return written_ms if age < 0 or abs(recorded_ms - written_ms) <= _DRIFT_MS else recorded_ms
 
 
-def _ancestors(header: Mapping[str, str], body: bytes) -> tuple[list[tuple[int, float | None]], bytes]:
-    """The recorded processes and the payload behind them."""
+def _ancestors(header: Mapping[str, str], body: bytes) -> tuple[list[tuple[int, float | None]], bool, bytes]:
+    """The recorded processes, whether the last of them is the agent, and the payload behind them."""
     found: list[tuple[int, float | None]] = []
-    above = 0
+    above, speaker = 0, False
     for _ in range(_MAX_STATS):
         line = _STAT.match(body)
         if line is None:
             break
-        found.append((int(line[1]), processes.from_ticks(line[3].decode())))
-        above = int(line[2])
+        if not speaker:
+            found.append((int(line[1]), processes.from_ticks(line[4].decode())))
+            speaker = line[2] in _RUNTIMES or line[2].startswith(header["agent"].encode())
+        above = int(line[3])
         body = body[line.end() :]
     if not found:
         parents = (header.get("parent", ""), header.get("grandparent", ""))
-        return [(int(pid), None) for pid in parents if pid.isdecimal() and int(pid) > 1], body
-    return [*found, (above, None)] if above > 1 else found, body
+        return [(int(pid), None) for pid in parents if pid.isdecimal() and int(pid) > 1], False, body
+    return [*found, (above, None)] if above > 1 and not speaker else found, speaker, body
