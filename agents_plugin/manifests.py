@@ -98,7 +98,10 @@ def _line(text: str, path: Sequence[str | int]) -> int:
     """The line (from 1) of a key in YAML text; as deep as the path can be followed."""
     import yaml
 
-    node = yaml.compose(text, yaml.SafeLoader)
+    try:
+        node = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError:  # stricter than libyaml, which has read it
+        return 1
     line = 0
     for step in path:
         if isinstance(node, yaml.MappingNode):
