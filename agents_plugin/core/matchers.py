@@ -166,12 +166,13 @@ class Pattern(Matcher):
     def fails(self, regions: Regions, box: Block | None, unknown: bool) -> str:
         """Empty when it holds, else what failed."""
         if box is not None and self.boxed:
-            return self.label if self.matcher.fails(regions, box, unknown) else ""
-        key = id(self.matcher) * 2 + unknown
-        failed = regions.memo.get(key)
-        if failed is None:
-            failed = regions.memo[key] = bool(self.matcher.fails(regions, None, unknown))
-        return self.label if failed else ""
+            failed: str | None = self.matcher.fails(regions, box, unknown)
+        else:
+            key = id(self.matcher) * 2 + unknown
+            failed = regions.memo.get(key)
+            if failed is None:
+                failed = regions.memo[key] = self.matcher.fails(regions, None, unknown)
+        return f"{self.label}: {failed}" if failed else ""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Regions:
         self.panel_rows, self.panel_col = _panel(lines)
         lines[: self.panel_rows] = [line[: self.panel_col].rstrip() for line in lines[: self.panel_rows]]
         self.lines = tuple(lines)
-        self.memo: dict[int, bool] = {}
+        self.memo: dict[int, str] = {}
         self._dropped = max(0, len(screen.lines) - MAX_ROWS)
         self._cut: dict[Region, Block] = {}
         self._boxes: tuple[Block, ...] | None = None
