@@ -9,10 +9,14 @@ from dataclasses import replace
 from agents_plugin.core.evidence import Screen
 from agents_plugin.core.text import width
 
-_TOP = re.compile(r"^( {0,2})([╭┌])─+[╮┐]$")
+_TOP = re.compile(r"^( {0,2})([╭┌])(─+(?: .*? ─+)?)[╮┐]$")
 _BOTTOM = re.compile(r"^ {0,2}[╰└]─+[╯┘]$")
-_RULE = re.compile(r"^[─━▀▄]{20,}$")
-_LABELLED_RULE = re.compile(r"^── .*? ─+$")
+_RULE = re.compile(r"^ ?[─━▀▄]{20,}$")
+_LABELLED_RULE = re.compile(r"^[─╌]{2} .*? [─╌]+$")
+_LABEL_AT_THE_END = re.compile(r"^─{10,}( .*? ─)$")
+# oh-my-pi's status row: segments, then a rule; what does not fit is cut.
+_STATUS_RULE = re.compile(r"^ \S+ .*▶─")
+_INNER_RULE = re.compile(r"^├─+┤$")
 _COMPOSER_EDGE = re.compile(r"^(\s*╹)▀+$")
 _BAR = re.compile(r"^( {0,4}┃ {0,2})(.*)$")
 _SCROLLBAR = re.compile(r" +[┃│█]$")
@@ -35,7 +39,7 @@ def _rows(lines: list[str], cols: int) -> list[str]:
         top = _TOP.match(line)
         end = next((n for n in range(row + 1, len(lines)) if _BOTTOM.match(lines[n].rstrip())), 0) if top else 0
         if top and end:
-            out += _box(lines[row + 1 : end], top[1], top[2], cols)
+            out += _box(lines[row + 1 : end], top, cols)
             row = end + 1
             continue
         out += _plain(line, cols)
@@ -43,20 +47,27 @@ def _rows(lines: list[str], cols: int) -> list[str]:
     return out
 
 
-def _box(inside: list[str], pad: str, corner: str, cols: int) -> list[str]:
+def _box(inside: list[str], top: re.Match[str], cols: int) -> list[str]:
+    pad, corner, label = top[1], top[2], top[3].rstrip("─")
     room = cols - 2 * len(pad)
     right, low, last = _CORNERS[corner]
+    inside = ["─" * 20 if _INNER_RULE.match(line.strip()) else line for line in inside]
     bare = [line[len(pad) :].strip().removeprefix("│").removesuffix("│").removeprefix(" ").rstrip() for line in inside]
     body = [f"{pad}│ {line}{' ' * (room - 4 - width(line))} │" for line in _rows(bare, room - 4)]
     rule = "─" * (room - 2)
-    return [f"{pad}{corner}{rule}{right}", *body, f"{pad}{low}{rule}{last}"]
+    return [f"{pad}{corner}{(label + rule)[: room - 2]}{right}", *body, f"{pad}{low}{rule}{last}"]
 
 
 def _plain(line: str, cols: int) -> list[str]:
     if _RULE.match(line):
-        return [line[0] * cols]
+        return [(" " if line[0] == " " else line[0]) + line[-1] * (cols - 1)]
     if _LABELLED_RULE.match(line):
-        return [(line.rstrip("─") + "─" * 400)[:cols]]
+        return [(line.rstrip("─╌") + line[-1] * 400)[:cols]]
+    label = _LABEL_AT_THE_END.match(line)
+    if label:
+        return ["─" * (cols - len(label[1])) + label[1]]
+    if _STATUS_RULE.match(line):
+        return [line[:cols]]
     edge = _COMPOSER_EDGE.match(line)
     if edge:
         return [edge[1] + "▀" * max(4, cols - len(edge[1]) - 2)]
