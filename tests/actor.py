@@ -73,7 +73,10 @@ class Actor:
         wait_for(lambda: last[:20] in self.server.screen(self.pane), what="the screen drawn")
 
     def fire(self, event: str, payload: object, agent: str = "", hook: Path = HOOK) -> Path:
-        """Fire a hook as the agent does, through `scripts/agent-hook` or a program around it; the spool file."""
+        """Fire a hook as the agent does, through `scripts/agent-hook` or a program around it.
+
+        Gives the spool file, or the spool when somebody was faster.
+        """
         spool = self.server.home / ".local/state/agents.tmux/spool"
         before = set(spool.iterdir()) if spool.exists() else set()
         said = self.fifo.with_suffix(".payload")
@@ -81,7 +84,7 @@ class Actor:
         said.write_text(text, encoding="utf-8")
         self.fifo.write_text(f"hook {hook} {agent or self.name} {event} {said}\n", encoding="utf-8")
         Path(f"{self.fifo}.done").read_text(encoding="utf-8")
-        return next(iter(set(spool.iterdir()) - before))
+        return next(iter(set(spool.iterdir()) - before), spool)
 
     def quit(self) -> None:
         """End the program (and so the pane)."""

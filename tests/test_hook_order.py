@@ -205,3 +205,16 @@ def test_an_interrupt_that_is_told_raises_no_mark() -> None:
     story.say("session.error", error={"name": "MessageAbortedError"}).say("session.idle").say("session.idle")
     assert story.look(100, COMPOSER) == "idle/interrupted"
     assert not story.lane.marked
+
+
+def test_a_request_delivered_twice_is_one_request() -> None:
+    """Two hook entries of one plugin: the second copy comes when the answer is already there."""
+    story = asking()
+    story.lane.now += 500
+    story.say("PostToolUse", tool_name="Bash")
+    story.lane.now += 400
+    story.say("PermissionRequest", tool_name="Bash", tool_input={"command": "make"})
+    assert story.claimed == "working"
+    story.lane.now += 5_000
+    story.say("PermissionRequest", tool_name="Bash", tool_input={"command": "make"})
+    assert story.claimed == "blocked/permission", "asked again"
