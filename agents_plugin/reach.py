@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agents_plugin import server
 from agents_plugin.core.text import strip_controls
+from agents_plugin.host.runtime import RuntimeRefused
 from agents_plugin.tmux.runner import (
     Runner,
     ServerGone,
@@ -34,6 +35,11 @@ def runner_of(found: server.Target) -> Runner:
     return Runner(found.socket, pid=found.pid)
 
 
+def server_pid(found: server.Target) -> int:
+    """The pid of the server meant; asks it when it is not the one around us. Raises what the runner raises."""
+    return found.pid or int(runner_of(found).check("display-message", "-p", "#{pid}"))
+
+
 def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) -> int:
     """Run a command's body with its server; what goes wrong becomes one line on standard error and an exit code."""
     found = server.target(args)
@@ -42,6 +48,9 @@ def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) ->
     except Refused as refused:
         print(f"agents {name}: {strip_controls(str(refused))}", file=sys.stderr)
         return refused.code
+    except RuntimeRefused as refused:
+        print(f"agents {name}: {strip_controls(str(refused))}", file=sys.stderr)
+        return 1
     except TmuxError as error:
         print(f"agents {name}: {told(error, found.socket)}", file=sys.stderr)
         return 1

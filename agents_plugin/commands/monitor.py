@@ -7,6 +7,7 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from agents_plugin import server
+from agents_plugin.reach import guarded, server_pid
 
 NAME = "monitor"
 HELP = "watch the panes of one tmux server (started by the plugin)"
@@ -19,19 +20,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Watch until the server is gone. 1: there is no server, or the runtime directory is not ours."""
-    from agents_plugin.host.runtime import RuntimeRefused
-    from agents_plugin.tmux.runner import Runner, TmuxError
+    return guarded(NAME, args, _watch)
 
-    found = server.target(args)
-    try:
-        pid = found.pid or int(Runner(found.socket).check("display-message", "-p", "#{pid}"))
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, 5)
-        with contextlib.suppress(OSError):
-            os.setsid()  # started by an agent's hook, Ctrl-C in that pane would reach us
-        from agents_plugin.monitor import serve
 
-        return serve(found, pid)
-    except (TmuxError, RuntimeRefused) as error:
-        print(f"agents monitor: {error}")
-        return 1
+def _watch(found: server.Target) -> int:
+    from agents_plugin.monitor import serve
+
+    pid = server_pid(found)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, 5)
+    with contextlib.suppress(OSError):
+        os.setsid()  # started by an agent's hook, Ctrl-C in that pane would reach us
+    return serve(found, pid)

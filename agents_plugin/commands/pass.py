@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from agents_plugin import server
+from agents_plugin.reach import guarded, server_pid
 
 NAME = "pass"
 HELP = "look at all panes once (started by the plugin when there is no monitor)"
@@ -17,25 +18,23 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look, write what changed, remember for the next one. 1: no server, or the runtime directory is not ours."""
+    return guarded(NAME, args, _once)
+
+
+def _once(found: server.Target) -> int:
     from agents_plugin.cycle import Cycle
     from agents_plugin.host import processes
-    from agents_plugin.host.runtime import RuntimeRefused, open_runtime
+    from agents_plugin.host.runtime import open_runtime
     from agents_plugin.monitor import Ringer, note_problems
-    from agents_plugin.tmux.runner import Runner, TmuxError
 
-    found = server.target(args)
-    try:
-        pid = found.pid or int(Runner(found.socket).check("display-message", "-p", "#{pid}"))
-        runtime = open_runtime(pid)
-        runtime.announce()
-        started = int(processes.started_of(pid) or 0)
-        cycle = Cycle(found.socket, server_pid=pid)
-        before = runtime.read_memory(started)
-        cycle.recall(before)
-        last = cycle.run_pass(lambda data: runtime.write_memory(started, data))
-    except (TmuxError, RuntimeRefused) as error:
-        print(f"agents pass: {error}")
-        return 1
+    pid = server_pid(found)
+    runtime = open_runtime(pid)
+    runtime.announce()
+    started = int(processes.started_of(pid) or 0)
+    cycle = Cycle(found.socket, server_pid=pid)
+    before = runtime.read_memory(started)
+    cycle.recall(before)
+    last = cycle.run_pass(lambda data: runtime.write_memory(started, data))
     after = cycle.remember()
     if after != before:
         runtime.write_memory(started, after)
