@@ -45,8 +45,10 @@ def test_output_and_exit_code(server: Server) -> None:
 
 
 def test_script_on_standard_input_larger_than_a_pipe(server: Server) -> None:
-    lines = 6000
-    done = runner_of(server).source("".join(f"display-message -p 'line {n} of a long script'\n" for n in range(lines)))
+    lines = 3000  # 130 kB: two pipes full
+    runner = runner_of(server)
+    runner.deadline = 30
+    done = runner.source("".join(f"display-message -p 'line {n} of a long script'\n" for n in range(lines)))
     assert done.stdout.count("\n") == lines
 
 
