@@ -13,7 +13,7 @@ import pytest
 from tests.loading import copy_plugin, give_python, key, load, monitor_pid, prefix_keys, run_directory, settle
 from tests.support import ROOT, Client, Server, alive, stays, wait_for
 
-HOOKS = ("after-select-pane", "session-window-changed", "window-pane-changed", "window-layout-changed")
+HOOKS: tuple[str, ...] = ("after-select-pane", "session-window-changed", "window-pane-changed", "window-layout-changed")
 HOOKS += ("client-session-changed", "client-detached", "client-focus-in")
 SEGMENT = "#{@agents_status}#(#{AGENTS_DRIVE})"
 DRIVER = "#(#{AGENTS_DRIVE})"
