@@ -22,9 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("agent", metavar="AGENT", nargs="?", help="one of " + ", ".join(names()) + "; or a YAML file")
     parser.add_argument("--version", metavar="V", default="", help="release (default: the one last tried; or latest)")
     parser.add_argument("--scenario", metavar="S", action="append", help="only this one, repeatable")
-    parser.add_argument(
-        "--width", metavar="W", type=int, action="append", help="columns (default 100), repeatable"
-    )
+    parser.add_argument("--width", metavar="W", type=int, action="append", help="columns (default 100), repeatable")
     parser.add_argument("--rows", metavar="H", type=int, default=30)
     parser.add_argument("--manifests", metavar="DIR", type=Path, help="directory of own manifests")
     parser.add_argument("--into", metavar="DIR", type=Path, help="where to put the recordings (default: the cache)")

@@ -111,6 +111,8 @@ class Script:
     def _call(self, ask: Ask, reply: Reply) -> Iterator[Call]:
         wanted = str(reply["tool"])
         name = next((name for name in (wanted, *KINDS.get(wanted, ())) if name in ask.tools), None)
+        if name is None and "args" in reply:
+            name = wanted  # an agent may know tools that it does not offer at once
         if name is None:
             return
         if name in ask.custom:
