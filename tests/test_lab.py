@@ -21,8 +21,12 @@ from lab.mock.script import Script
 from lab.mock.server import Mock
 from lab.proxy import Certificate, Proxy
 from lab.scenario import SCENARIOS, ScenarioError, load, names
+from tests.support import wait_for
 
-WORDS = {"quick": [[{"say": "Fast answer.", "each": 0}]], "own": [[{"tool": "Special", "args": {"in": "$WORK/x"}}]]}
+WORDS: dict[str, list[list[dict[str, Any]]]] = {
+    "quick": [[{"say": "Fast answer.", "each": 0}]],
+    "own": [[{"tool": "Special", "args": {"in": "$WORK/x"}}]],
+}
 SHELL = {
     "type": "object",
     "properties": {"command": {"type": "string"}, "description": {"type": "string"}},
@@ -67,7 +71,7 @@ def chat(prompt: str, results: int = 0, **more: Any) -> tuple[str, dict[str, Any
 
 def gemini(prompt: str, results: int = 0, *, stream: bool = False) -> tuple[str, dict[str, Any]]:
     contents = [{"role": "user", "parts": [{"text": prompt}]}]
-    contents += [{"role": "user", "parts": [{"functionResponse": {"name": "x"}}]}] * results  # type: ignore[dict-item]
+    contents += [{"role": "user", "parts": [{"functionResponse": {"name": "x"}}]}] * results
     tools = [{"functionDeclarations": [{"name": "run_shell_command", "parametersJsonSchema": SHELL}]}]
     verb = "streamGenerateContent" if stream else "generateContent"
     return f"/v1beta/models/mock:{verb}", {"contents": contents, "tools": tools}
@@ -83,13 +87,14 @@ def test_text_then_a_tool_then_the_end(mock: Mock, family: Any, stream: bool) ->
     since = int(time.time() * 1000)
     status, said = post(mock, *family("please lab:quick", stream=stream))
     assert status == 200 and "Fast answer." in said
-    assert mock.ended("quick", since) is not None
+    wait_for(lambda: mock.ended("quick", since))
     status, said = post(mock, *family("please lab:run", stream=stream))
     assert status == 200 and "touch hello.txt" in said and "List the files" in said
+    wait_for(lambda: [event for event in mock.events if (event["mock"], event["word"]) == ("end", "run")])
     assert mock.ended("run", since) is None, "a turn that calls a tool is not over"
     _, said = post(mock, *family("please lab:run", results=1, stream=stream))
     assert "finished." in said and "touch" not in said
-    assert mock.ended("run", since) is not None
+    wait_for(lambda: mock.ended("run", since))
 
 
 @each_family
@@ -118,7 +123,11 @@ def test_own_words_name_tools_that_are_not_offered(mock: Mock) -> None:
 
 def test_a_question_is_shaped_by_the_schema(mock: Mock) -> None:
     option = {"type": "object", "properties": {"label": {"type": "string"}, "description": {"type": "string"}}}
-    one = {"question": {"type": "string"}, "header": {"type": "string"}, "multiSelect": {"type": "boolean"}}
+    one: dict[str, Any] = {
+        "question": {"type": "string"},
+        "header": {"type": "string"},
+        "multiSelect": {"type": "boolean"},
+    }
     one["options"] = {"type": "array", "items": {"$ref": "#/$defs/Option"}}
     question = {"type": "array", "items": {"type": "object", "properties": one}}
     schema = {"properties": {"questions": question}, "required": ["questions"], "$defs": {"Option": option}}
@@ -185,7 +194,7 @@ def test_scenario_files_are_sound(name: str) -> None:
 def test_what_is_wrong_in_a_scenario_is_named(tmp_path: Path, body: str, said: str) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(f"id: x\nlaunch: x\nscenarios:\n  one:\n    {body}\n")
-    with pytest.raises(ScenarioError, match="x.yaml") as raised:
+    with pytest.raises(ScenarioError, match=r"x\.yaml") as raised:
         load(file)
     assert said in str(raised.value)
 
