@@ -136,6 +136,19 @@ def test_what_was_not_written_is_heard_again(stage: Stage) -> None:
     assert (actor.state().split("/")[0], len(spool(stage.server))) == ("blocked", 0)
 
 
+def test_an_event_that_comes_late_takes_back_what_followed_it(stage: Stage) -> None:
+    """The end of a turn, told after the end of its last tool was published."""
+    actor = Actor(stage.server)
+    said = {"session_id": "s1", "prompt_id": "p1"}
+    start = int(time.time() * 1000) - 900
+    for event, at_ms in (("UserPromptSubmit", start), ("PostToolUse", start + 800), ("Stop", start + 600)):
+        file = actor.fire(event, {**said, "prompt": "go", "background_tasks": []})
+        os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+        catch_up(stage)
+        stage.step(10)
+        assert actor.state() == ("idle" if event == "Stop" else "working")
+
+
 def test_a_helper_that_starts_again_goes_on_with_what_was_said(stage: Stage) -> None:
     """Subagents and the conversation from what was kept; without it the claim alone stands."""
     actor = Actor(stage.server)

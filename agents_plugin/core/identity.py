@@ -151,7 +151,8 @@ def shared_server(ancestors: Iterable[tuple[int, float | None]], at_ms: int, tab
 def speaks_for(pid: int, owner: int, table: Table, manifests: Sequence[Manifest]) -> bool:
     """Whether an event from `pid` is the word of the pane's agent `owner`, not of an agent it started in a tool call.
 
-    Between the two may stand processes of the same agent, each the child of the next (launcher and binary).
+    Between the two may stand processes of the same agent, each the child of the next (launcher and binary), with the
+    same arguments: a headless run is none of them, though the owner started it itself.
     """
     inner: tuple[Proc, Hit] | None = None
     for proc in ancestry(pid, table):
@@ -159,7 +160,7 @@ def speaks_for(pid: int, owner: int, table: Table, manifests: Sequence[Manifest]
         if hit and inner and (hit.agent != inner[1].agent or inner[0].ppid != proc.pid):
             return False
         if proc.pid == owner:
-            return True
+            return not (hit and inner and inner[1].headless and not hit.headless)
         inner = (proc, hit) if hit else inner
     # An owner that is the binary below a launcher: the launcher itself may speak too.
     return inner is not None and owner in table and table[owner].ppid == inner[0].pid
