@@ -18,6 +18,7 @@ from agents_plugin.core.screen import read, trace
 from agents_plugin.core.trees import Proc
 from tests.fixtures_index import CATALOG, Saved, manifest, saved
 from tests.rewrap import rewrap
+from tests.unrecorded import UNRECORDED
 
 #: The first row of what an agent keeps below its transcript; the last row that matches counts.
 FOOT = {
@@ -28,31 +29,28 @@ FOOT = {
     "gptme": r"User:",
     "openhands": r"(?: [⠀-⣿] Working| ╭─)",
     "hermes": r" ⚕ \S",
+    "cline": r"(?: [⠀-⣿] | *─{10,}$)",
+    "continue": r"(?: ?[⠀-⣿]{1,3} +\(|╭─)",
+    "droid": r"(?: [⠀-⣿] [A-Z]| Auto \(|╭─)",
+    "grok": r"(?: {1,3}[-\\|/] [A-Z]|  ╭─)",
+    "letta": r"(?:[-=≡] \S.*…|─{10,}$)",
+    "auggie": r"(?: [⠀-⣿] |─{10,}$)",
+    "amp": r"╭─",
 }
-AGENTS = tuple(FOOT)
+WITH_FOOT = tuple(FOOT)
+#: Agents of which no recording got as far as a composer.
+AGENTS = (*WITH_FOOT, "qoder", "codebuff", "jules")
 #: Agents that own every row below their composer: no status line of the user's can be there.
-FULL_SCREEN = {"gptme", "openhands", "vibe"}
+FULL_SCREEN = {"gptme", "openhands", "vibe", "cline", "amp", "codebuff"}
 #: Nothing is read on these, for the user opened them.
 OPENED = re.compile("menu|palette|pager|hotkeys")
 #: Not redrawn here: dead panes, and screens whose rows a re-wrapping of ours would tear.
-TORN = re.compile("^dead|slash|menu|palette|pager|firstrun-trust__w100")
+TORN = re.compile("/dead|slash|menu|palette|pager|firstrun-trust__w100|cline/idle__(?:after-clear|typing)|amp/idle")
+#: Their composers stay under some dialogs, so that one quoted as it stands, at the left edge, hides the dialog.
+HIDDEN = {"kimi", "kimi-cli", "gptme", "openhands"}
+#: Before the agent has drawn anything else: nothing can stand above.
+LINE_MODE = re.compile("wall|login|onboarding|upsell|first.?run|setup")
 WIDTHS = (40, 60, 80, 130, 200)
-RULE = "─" * 80
-
-#: Rules for screens nobody recorded: (rows, title, alternate screen). What they say is in the agents' sources.
-KNOWN: dict[tuple[str, str], tuple[list[str], str, bool]] = {
-    ("omp", "setup"): (["  Setup step 1 of 5", "", "  Pick a theme", "  ❯ dark"], "", True),
-    ("omp", "asks"): (
-        ["╭─ Plan ready ─────╮", "│  ❯ Approve and go │", "│    Refine         │", "╰───────────────────╯"],
-        "π ! work",
-        False,
-    ),
-    ("vibe", "asks"): (["┌─────────────┐", "│ Something   │", "└─────────────┘", "/srv/work"], "? topic", True),
-    ("vibe", "title"): (["┌─────────────┐", "│ Some menu   │", "└─────────────┘", "/srv/work"], ">> topic", True),
-    ("gptme", "thinking"): (["User: please hello", "Assistant: Thinking..."], "", False),
-    ("hermes", "secret"): ([RULE, "🔐 ❯", RULE], "", False),
-    ("hermes", "starting"): (["● please hello", "Initializing agent..."], "", False),
-}
 
 
 def told(match: Match | None) -> str | None:
@@ -101,20 +99,22 @@ def test_each_rule_holds_where_it_should_and_no_blocked_rule_elsewhere(agent: st
         seen.update(outcome.rule for outcome in held)
         if item.truth != "blocked":
             assert [outcome.rule for outcome in held if outcome.state == "blocked"] == [], item.id
-    assert {rule.id for rule in (*found.skips, *found.rules)} - seen <= {rule for name, rule in KNOWN if name == agent}
+    assert {rule.id for rule in (*found.skips, *found.rules)} - seen <= {
+        rule for name, rule in UNRECORDED if name == agent
+    }
 
 
-@pytest.mark.parametrize(("agent", "rule"), KNOWN, ids=[f"{agent}-{rule}" for agent, rule in KNOWN])
+@pytest.mark.parametrize(("agent", "rule"), UNRECORDED, ids=[f"{agent}-{rule}" for agent, rule in UNRECORDED])
 def test_rule_without_a_recording(agent: str, rule: str) -> None:
-    rows, title, alternate = KNOWN[agent, rule]
-    screen = Screen(tuple(rows), title=title, alternate=alternate, cols=80)
+    rows, title, alternate = UNRECORDED[agent, rule]
+    screen = Screen(tuple(rows.split("\n")), title=title, alternate=alternate, cols=80)
     assert {outcome.rule: outcome for outcome in trace(manifest(agent), screen)}[rule].failed == ""
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_case_173_same_verdict_at_another_width(agent: str) -> None:
     for item in saved(agent):
-        if TORN.search(item.name):
+        if TORN.search(item.id):
             continue
         for cols in WIDTHS:
             found = best(agent, rewrap(item.screen, cols))
@@ -155,7 +155,7 @@ QUOTED = ("{}", "  {}", "     {}", "  │ {}", "> {}", "● {}", "• {}", "docs
 
 def feet(agent: str) -> Iterator[tuple[Saved, list[str], int]]:
     """One idle and one working screen of each width with the row at which the transcript ends."""
-    seen: set[str] = set()
+    seen: set[tuple[str, int]] = set()
     for item in saved(agent):
         kind = (item.truth, item.facts["cols"])
         if item.truth not in ("idle", "working") or item.expect["state"] is None or kind in seen:
@@ -177,7 +177,7 @@ def above_the_foot(item: Saved, lines: list[str], row: int, quoted: list[str]) -
     yield replace(placed, cursor_y=None, cursor_x=None, cursor_shown=None)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", WITH_FOOT)
 def test_case_040_quoted_dialogs_above_the_composer(agent: str) -> None:
     dialogs = [other for other in saved(agent) if other.truth == "blocked"]
     grounds = list(feet(agent))
@@ -189,6 +189,18 @@ def test_case_040_quoted_dialogs_above_the_composer(agent: str) -> None:
                 placed, unplaced = above_the_foot(item, lines, row, rows)
                 assert told_of(item, placed) == item.expect["state"], (item.id, dialog.id, quote)
                 assert told_of(item, unplaced) != "blocked", (item.id, dialog.id, quote)
+
+
+@pytest.mark.parametrize("agent", [agent for agent in WITH_FOOT if agent not in HIDDEN])
+def test_a_composer_quoted_above_a_dialog_hides_nothing(agent: str) -> None:
+    for item, lines, row in feet(agent):
+        for dialog in saved(agent):
+            if dialog.truth == "blocked" and not LINE_MODE.search(dialog.name):
+                for quote in QUOTED:
+                    rows = (*(quote.format(line) for line in lines[row:]), "", *dialog.screen.lines)
+                    down = None if dialog.screen.cursor_y is None else dialog.screen.cursor_y + len(lines[row:]) + 1
+                    placed = replace(dialog.screen, lines=rows, cursor_y=down)
+                    assert told_of(item, placed) == "blocked", (item.id, dialog.id, quote)
 
 
 def phrases(matcher: Matcher) -> Iterator[str]:
@@ -204,7 +216,7 @@ def phrases(matcher: Matcher) -> Iterator[str]:
         yield matcher.label.split(": ", 1)[1]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", WITH_FOOT)
 def test_case_040_every_phrase_of_the_blocked_rules(agent: str) -> None:
     rules = [rule for rule in manifest(agent).rules if rule.state == "blocked"]
     texts = [text for rule in rules for part in rule.matchers for text in phrases(part)]
@@ -229,6 +241,17 @@ ASKED = [
     ("openhands/blocked__two-q1__w60", "Confirm 2 action(s)?"),
     ("hermes/blocked__shell-permission__w60", "rm -rf ./build-old"),
     ("hermes/blocked__question-clarify__w100", "Which colour should the header use?"),
+    ("cline/blocked__two-second__w60", "run_commands $ touch two.txt"),
+    ("cline/blocked__subagent-permission__w100", "spawn_agent please slow: look at the lab and report"),
+    ("continue/blocked__shell-rm__w60", "Bash(rm -rf build_lab)"),
+    ("continue/blocked__question__w100", "Which colour do you want for the lab?"),
+    ("droid/blocked__two-first__w60", "touch one.txt"),
+    ("droid/blocked__edit__w60", "Create note.md: (+4 added)"),
+    ("droid/blocked__question__w60", "Which colour do you want for the lab?"),
+    ("grok/blocked__shell-long__w60", "Run bash command(sleep 14; echo finished)"),
+    ("letta/blocked__shell-rm__w60", "rm -rf build_lab Run a small lab command"),
+    ("letta/blocked__edit__w60", "Write to note.md?"),
+    ("auggie/blocked__shell-rm__w60", "Terminal: rm -rf build_lab"),
 ]
 
 
@@ -260,6 +283,27 @@ PROCESSES = [
     ("openhands", "/srv/venv/bin/python /srv/venv/bin/openhands --headless -t fix", "openhands", True),
     ("hermes", "/srv/venv/hermes/bin/python /srv/venv/hermes/bin/hermes", "hermes", False),
     ("hermes", "/srv/venv/hermes/bin/python /srv/venv/hermes/bin/hermes gateway run", None, False),
+    ("cline", "/srv/npm/node_modules/.bin/cline -P openai-compatible --auto-approve false -i", "cline", False),
+    ("cline", "/srv/npm/node_modules/.bin/cline --json fix", "cline", True),
+    ("cline", "cline --cline-hub-daemon --cwd /srv --port 25463", None, False),
+    ("MainThread", "node /srv/npm/node_modules/.bin/cn --config /srv/config.yaml", "continue", False),
+    ("node", "node /srv/node_modules/@continuedev/cli/dist/cn.js -p hello", "continue", True),
+    ("droid", "/srv/npm/node_modules/.bin/droid --use-spec", "droid", False),
+    ("droid", "/srv/node_modules/droid/bin/droid exec --input-format stream-jsonrpc", "droid", True),
+    ("MainThread", "node /srv/npm/node_modules/.bin/grok -m mock-model", "grok", False),
+    ("node", "node /srv/node_modules/@vibe-kit/grok-cli/dist/index.js --prompt hello", "grok", True),
+    ("MainThread", "node /srv/npm/node_modules/.bin/letta --backend local --new-agent", "letta", False),
+    ("node", "node /srv/node_modules/@letta-ai/letta-code/letta.js -p hello", "letta", True),
+    ("MainThread", "node /srv/npm/node_modules/.bin/auggie", "auggie", False),
+    ("node", "node /srv/node_modules/@augmentcode/auggie/augment.mjs --print hello", "auggie", True),
+    ("amp.exe", "/srv/npm/node_modules/@ampcode/cli/bin/amp.exe", "amp", False),
+    ("amp", "amp -x hello", "amp", True),
+    ("node", "node /srv/npm/node_modules/.bin/jules remote list", "jules", True),
+    ("node", "node /srv/node_modules/codebuff/index.js", "codebuff", False),
+    ("MainThread", "node /srv/npm/node_modules/.bin/qodercli", "qoder", False),
+    ("tail", "tail -f /srv/work/droid/cline.log", None, False),
+    ("vim", "vim /srv/work/grok-cli/amp.md", None, False),
+    ("grep", "grep -r letta-code .", None, False),
     ("tail", "tail -f /srv/work/openhands/log", None, False),
     ("grep", "grep -r kimi-code .", None, False),
     ("python3", "python3 -m pytest tests/gptme", None, False),
