@@ -116,6 +116,9 @@ def _frame(t_ms: int, data: Mapping[str, Any], last: Frame | None) -> Frame:
     screen = screen_of(data["screen"], data)
     changed = last is None or screen != last.screen
     activity = int(data.get("window_activity") or (t_ms // 1000 if changed or last is None else last.activity))
+    if changed and last is not None:
+        # A recorder sees a change up to a poll late: here the screen changes when the frame was taken.
+        activity = max(activity, t_ms // 1000)
     return Frame(t_ms, screen, activity, bool(data.get("foreground", True)))
 
 

@@ -154,6 +154,11 @@ def test_events_of_every_kind() -> None:
     assert tape.truths == ()
 
 
+def test_a_change_that_the_recorder_saw_late_is_output_of_its_own_second() -> None:
+    tape = load([frame(1_000, "a"), frame(5_200, "b", window_activity=4), frame(6_100, "b", window_activity=4)])
+    assert [shot.activity for shot in tape.frames] == [1, 5, 4]
+
+
 def transitions(*points: tuple[int, State]) -> list[Transition]:
     return [Transition(at, Verdict(state, None, Source.SCREEN, at, at, "r"), False) for at, state in points]
 
