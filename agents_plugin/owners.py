@@ -86,7 +86,10 @@ class Owners:
     ) -> None:
         table = processes.sweep()
         below = children(table)
-        groups = processes.foreground_groups(row.pane_pid for row in rows)
+        # The sweep has read the groups already where the system tells them per process.
+        swept = {row.pane_pid: table[row.pane_pid].tpgid for row in rows if row.pane_pid in table}
+        missing = [row.pane_pid for row in rows if swept.get(row.pane_pid) is None]
+        groups = {**swept, **processes.foreground_groups(missing)}
         for row in rows:
             self.walks += 1
             known = self._known.get(row.pane_id)

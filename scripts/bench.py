@@ -165,6 +165,7 @@ def drive_tick(runs: int) -> bool:
         load(server)
         server.attach("main", 200, 50)
         monitor_of(server)
+        time.sleep(8)  # the second half of loading runs in the background
         env = server.inside()
 
         def run(*argv: str) -> float:
