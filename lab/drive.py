@@ -26,6 +26,10 @@ from lab.record import Recorder, Saved, now_ms
 from lab.scenario import Agent, Scenario, Step, placed
 
 ROOT = Path(__file__).resolve().parent
+#: How long a prompt may take to reach the model before Enter is pressed once more.
+HEARD_S = 8.0
+#: A request that comes this soon after Enter shows that the agent worked from then on.
+PROMPT_MS = 3_000
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 
 
@@ -152,16 +156,30 @@ class _Steps:
         self.word, self.since = word, now_ms()
         self.pane.type(f"please lab:{word}")
         time.sleep(1.0)
-        self.recorder.say("working")
+        sent = now_ms()
         self.pane.key("Enter")
-        for _ in range(40):
-            if self.mock.heard(word, self.since):
-                return
-            time.sleep(0.2)
-        # Some agents swallow the first Enter while they still start.
-        screen = self.pane.look()
-        if screen and any(f"lab:{word}" in line for line in [line for line in screen.lines if line][-9:]):
-            self.pane.key("Enter")
+        heard = self._heard(HEARD_S)
+        if heard is None:
+            # Some agents swallow the first Enter while they still start.
+            screen = self.pane.look()
+            if screen and any(f"lab:{word}" in line for line in [line for line in screen.lines if line][-9:]):
+                self.pane.key("Enter")
+            heard = self._heard(4 * HEARD_S)
+        if heard is not None and heard - sent <= PROMPT_MS:
+            self.recorder.say("working", sent)
+        else:
+            # When it began to work is not known: it may have started something first.
+            self.recorder.say("unknown", sent)
+            self.recorder.say("working", heard)
+
+    def _heard(self, within: float) -> int | None:
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            at = self.mock.heard(self.word, self.since)
+            if at is not None:
+                return at
+            time.sleep(0.1)
+        return None
 
     def _over(self, within: float) -> int | None:
         end = time.monotonic() + within

@@ -37,6 +37,13 @@ APIS: tuple[Api, ...] = (anthropic, responses, chat, gemini)
 MODEL = {"id": "mock-model", "object": "model", "created": 1700000000, "owned_by": "lab", "context_length": 200000}
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An agent that hangs up in the middle is nothing to report."""
+
+
 class Mock:
     """A running model server. `events`: request, end, gone and fail of the conversation itself, in epoch ms."""
 
@@ -45,8 +52,7 @@ class Mock:
         self.events: list[dict[str, Any]] = []
         self.unknown: list[str] = []  # requests we have no answer for
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Listener(("127.0.0.1", 0), _handler(self))
 
     @property
     def port(self) -> int:
@@ -69,10 +75,11 @@ class Mock:
                     return int(event["t_ms"])
         return None
 
-    def heard(self, word: str, since_ms: int) -> bool:
-        """Whether a request about this word came."""
+    def heard(self, word: str, since_ms: int) -> int | None:
+        """When the first request about this word came, None while there was none."""
         with self._lock:
-            return any(event["word"] == word and event["t_ms"] >= since_ms for event in self.events)
+            times = (event["t_ms"] for event in self.events if event["word"] == word and event["t_ms"] >= since_ms)
+            return next(times, None)
 
     @contextmanager
     def running(self) -> Iterator[Mock]:
