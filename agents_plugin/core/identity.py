@@ -36,10 +36,13 @@ def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = Non
     if proc.zombie:
         return None
     what = programs.program(proc.comm, proc.argv, proc.exe)
-    if what.shell or not _index(manifests).may_hold(what, proc.exe) or _serves(what):
+    if what.shell:
         return None
-    places = [_by_place(what, proc, manifest.identity) for manifest in manifests]
-    for placed, manifest in sorted(zip(places, manifests, strict=True), key=lambda pair: not pair[0]):
+    candidates = _index(manifests).candidates(what, proc.exe)
+    if not candidates or _serves(what):
+        return None
+    places = [_by_place(what, proc, manifest.identity) for manifest in candidates]
+    for placed, manifest in sorted(zip(places, candidates, strict=True), key=lambda pair: not pair[0]):
         spec = manifest.identity
         if not placed and not _by_name(what, spec, title):
             continue
@@ -50,34 +53,46 @@ def recognise(proc: Proc, manifests: Sequence[Manifest], title: str | None = Non
     return None
 
 
-@dataclass(frozen=True)
 class _Index:
-    """Every word that can make a process an agent: most processes share none with it, and are done with at once."""
+    """Which manifests a word can lead to: most processes share none with any, the others with one."""
 
-    of: Sequence[Manifest]
-    names: frozenset[str]
-    tails: frozenset[str]  # last components of scripts and executables: `bin` would be in every path
-    modules: frozenset[str]
+    def __init__(self, manifests: Sequence[Manifest]) -> None:
+        self.of = manifests
+        self.names: dict[str, set[int]] = {}
+        self.heads: dict[str, set[int]] = {}  # last components of scripts and executables, the rarest ones
+        self.modules: dict[str, set[int]] = {}
+        for number, manifest in enumerate(manifests):
+            spec = manifest.identity
+            for name in spec.names:
+                self.names.setdefault(name, set()).add(number)
+            for parts in (*spec.scripts, *spec.exe):
+                self.heads.setdefault(parts[-1], set()).add(number)
+            for module in spec.modules:
+                self.modules.setdefault(module, set()).add(number)
 
-    def may_hold(self, what: Program, exe: str) -> bool:
-        """False when no manifest can match."""
-        if not self.names.isdisjoint(what.names) or any(len(name) in programs.TRUNCATED for name in what.names):
-            return True
-        if what.module and what.module.split(".", 1)[0] in self.modules:
-            return True
-        return any(not self.tails.isdisjoint(programs.components(path)) for path in (exe, *what.paths))
+    def candidates(self, what: Program, exe: str) -> Sequence[Manifest]:
+        """The manifests that may match, in their order."""
+        if any(len(name) in programs.TRUNCATED for name in what.names):
+            return self.of
+        found: set[int] = set()
+        for name in what.names:
+            found |= self.names.get(name, _NONE)
+        if what.module:
+            found |= self.modules.get(what.module.split(".", 1)[0], _NONE)
+        for path in (exe, *what.paths):
+            for part in programs.components(path):
+                found |= self.heads.get(part, _NONE)
+        return [self.of[number] for number in sorted(found)]
 
 
+_NONE: frozenset[int] = frozenset()
 _indexes: list[_Index] = []
 
 
 def _index(manifests: Sequence[Manifest]) -> _Index:
     """The index of a set of manifests; the last one asked for is kept."""
     if not _indexes or _indexes[0].of is not manifests:
-        specs = [manifest.identity for manifest in manifests]
-        tails = frozenset(parts[-1] for spec in specs for parts in (*spec.scripts, *spec.exe) if parts)
-        names = frozenset(name for spec in specs for name in spec.names)
-        _indexes[:] = [_Index(manifests, names, tails, frozenset(word for spec in specs for word in spec.modules))]
+        _indexes[:] = [_Index(manifests)]
     return _indexes[0]
 
 
