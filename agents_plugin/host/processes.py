@@ -17,8 +17,11 @@ from typing import Any, Protocol
 
 from agents_plugin.core.trees import START_SLACK, Proc, subtree
 
+_PAGE = 4096
 _MAX_READ = 65536  # of a command line or environment: prompts can be huge
 _PS_DEADLINE = 2.0
+#: Threads of the kernel are no pane's processes; on a plain machine they are half of all.
+_PF_KTHREAD = 0x00200000
 
 
 class Backend(Protocol):
@@ -144,13 +147,16 @@ class Procfs:
             names = os.listdir(self.root)  # noqa: PTH208  hot: no Path objects
         except OSError:
             return {}
-        procs = (self.stat(int(name)) for name in names if name.isdecimal())
+        procs = (self._proc(int(name), kernel=False) for name in names if name.isdecimal())
         return {proc.pid: proc for proc in procs if proc is not None}
 
     def stat(self, pid: int) -> Proc | None:
         """One process without arguments, None when it is gone."""
+        return self._proc(pid)
+
+    def _proc(self, pid: int, kernel: bool = True) -> Proc | None:
         comm, fields = self._stat(pid)
-        if len(fields) < 20:
+        if len(fields) < 20 or (not kernel and int(fields[6]) & _PF_KTHREAD):
             return None
         state, ppid, pgrp, session, _, tpgid = fields[:6]
         return Proc(
@@ -217,7 +223,14 @@ class Procfs:
         except (OSError, ValueError):
             return b""
         try:
-            return os.read(descriptor, limit)
+            # A buffer for the largest possible answer costs more than the answer of nearly all.
+            raw = os.read(descriptor, min(limit, _PAGE))
+            while raw and len(raw) % _PAGE == 0 and len(raw) < limit:
+                more = os.read(descriptor, min(limit - len(raw), 16 * _PAGE))
+                if not more:
+                    break
+                raw += more
+            return raw
         except OSError:  # ESRCH: it ended between open and read
             return b""
         finally:
