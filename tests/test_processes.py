@@ -30,7 +30,7 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
     """A process of ours that waits."""
     process = subprocess.Popen(["sleep", "60"], env={**os.environ, "AGENTS_PROBE": "a=b c", "EMPTY": ""})
     # exec is over when the arguments are those of sleep
-    wait_for(lambda: psutil.Process(process.pid).name() == "sleep")
+    wait_for(lambda: psutil.Process(process.pid).cmdline()[:1] == ["sleep"])
     yield process
     process.kill()
     process.wait()
