@@ -28,6 +28,7 @@ from agents_plugin.host.clock import Clock
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.records import Record, Records
 from agents_plugin.host.spool import spool_dir
+from agents_plugin.manifest_cache import ManifestCache, cache_file
 from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 from agents_plugin.marks import Stays, alert_due, paced, unmark, waiting
 from agents_plugin.owners import Owners
@@ -57,7 +58,8 @@ class Cycle:
         self.environ = dict(os.environ if environ is None else environ)
         self.runner = Runner(socket, pid=server_pid, environment=dict(self.environ))
         self.clock = clock or Clock()
-        self.catalog = Catalog()
+        cached = cache_file(self.environ)
+        self.catalog = Catalog(cache=ManifestCache(cached) if cached else None)
         self.guard = AlarmGuard()
         self.records = Records()
         self.owners = Owners()
@@ -65,7 +67,7 @@ class Cycle:
         self.settings = options.defaults()
         self._raw_settings: Mapping[str, str] | None = None
         self._restyled = False  # the options changed: the status segment may look different
-        self._manifests: tuple[Manifest, ...] = tuple(self.catalog)
+        self._manifests = self.catalog.outlines
         self._minds: dict[str, Mind] = {}
         self._stays = Stays()
         self._listed_ms = 0  # just before the last listing: a quiet window is proven quiet up to here
@@ -115,7 +117,7 @@ class Cycle:
         words = self.intake.words(snapshot.panes, self.clock.wall_ms())
         if not words:
             return owners
-        known = {manifest.id: manifest for manifest in self._manifests}
+        known = {manifest.id: manifest for manifest in self.catalog}
         newcomers = self.intake.newcomers(words, owners, known)
         if newcomers:
             owners = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
@@ -150,9 +152,9 @@ class Cycle:
             place = self.settings.manifests
             user = Path(place).expanduser() if place else user_directory(self.environ)
             self.catalog.directories = [Path(BUNDLED), user]
-        if self.catalog.refresh() or len(self._manifests) != len(self.catalog):
+        if self.catalog.refresh():
             self.guard.forget()
-            self._manifests = tuple(self.catalog)
+        self._manifests = self.catalog.outlines
 
     def _report(self, published: Published, now: int) -> Claim | None:
         """The live report of a pane, from the option itself or as it was kept."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents_plugin.core.manifest import Manifest, build
+from agents_plugin.core.manifest import Manifest, build, outline
 from agents_plugin.core.schema import ManifestError
+from agents_plugin.manifest_cache import ManifestCache, Stamp
 
 #: The manifests that come with the plugin.
 BUNDLED = Path(__file__).resolve().parent.parent / "manifests"
@@ -32,11 +33,16 @@ def load(path: Path) -> Manifest:
 
 def parse(text: str, origin: str) -> Manifest:
     """One manifest from YAML text. Raises `ManifestFileError`; `origin` is the file name used in messages."""
+    return _parse(text, origin)[1]
+
+
+def _parse(text: str, origin: str) -> tuple[Any, Manifest]:
+    """Plain data and the manifest made of it."""
     import yaml
 
     try:
         data = yaml.load(text, _loader())
-        return build(data, origin)
+        return data, build(data, origin)
     except ManifestError as error:
         raise ManifestFileError(origin, _line(text, error.path), error.key, error.message) from None
     except yaml.MarkedYAMLError as error:
@@ -117,24 +123,39 @@ def _line(text: str, path: Sequence[str | int]) -> int:
     return line + 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class _File:
-    stamp: tuple[int, int, int]  # mtime in ns, size, inode
-    manifest: Manifest | None
-    problem: str
+    """One file: what is wrong with it, or its outline and, once somebody reads screens with it, the whole manifest."""
+
+    stamp: Stamp
+    problem: str = ""
+    outline: Manifest | None = None
+    data: Any = None  # checked before
+    whole: Manifest | None = None
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """The whole manifest, built on first use."""
+        if self.whole is None and self.outline is not None:
+            self.whole = build(self.data, self.outline.origin)
+        return self.whole
 
 
 class Catalog:
     """The manifests in force. A later directory replaces ids of an earlier one and adds new ones.
 
     `refresh()` costs one directory listing and a `stat` per file while nothing changed; changed files alone are read.
+    With a `cache`, files that were checked before are built only when they are asked for.
     """
 
-    def __init__(self, directories: Sequence[Path | str] = (BUNDLED,)) -> None:
+    def __init__(self, directories: Sequence[Path | str] = (BUNDLED,), cache: ManifestCache | None = None) -> None:
         self.directories = [Path(directory) for directory in directories]
         self.problems: list[str] = []
+        #: Who is who: every manifest in force without its rules, the same object until something changes.
+        self.outlines: tuple[Manifest, ...] = ()
+        self._cache = cache
         self._files: dict[str, _File] = {}
-        self._manifests: dict[str, Manifest] = {}
+        self._by_id: dict[str, _File] = {}
         self.refresh()
 
     def refresh(self) -> bool:
@@ -143,11 +164,14 @@ class Catalog:
         if files.keys() == self._files.keys() and all(files[path] is self._files[path] for path in files):
             return False
         self._files = files
-        self._manifests = {file.manifest.id: file.manifest for file in files.values() if file.manifest}
+        self._by_id = {file.outline.id: file for file in files.values() if file.outline}
+        self.outlines = tuple(file.outline for file in self._by_id.values() if file.outline)
         self.problems = [file.problem for file in files.values() if file.problem]
+        if self._cache:
+            self._cache.save()
         return True
 
-    def _listing(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    def _listing(self) -> Iterator[tuple[str, Stamp]]:
         for directory in self.directories:
             try:
                 with os.scandir(directory) as entries:
@@ -162,24 +186,31 @@ class Catalog:
                     continue
                 yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
 
-    def _file(self, path: str, stamp: tuple[int, int, int]) -> _File:
+    def _file(self, path: str, stamp: Stamp) -> _File:
         known = self._files.get(path)
         if known and known.stamp == stamp:
             return known
+        data = self._cache.get(path, stamp) if self._cache else None
+        if data is not None:
+            return _File(stamp, outline=outline(data, path), data=data)
         try:
-            return _File(stamp, load(Path(path)), "")
+            data, manifest = _parse(_read(Path(path)), path)
         except ManifestFileError as error:
-            return _File(stamp, None, str(error))
+            return _File(stamp, str(error))
+        if self._cache:
+            self._cache.put(path, stamp, data)
+        return _File(stamp, outline=manifest, whole=manifest)
 
     def __iter__(self) -> Iterator[Manifest]:
-        return iter(self._manifests.values())
+        return (file.manifest for file in self._by_id.values() if file.manifest)
 
     def __len__(self) -> int:
-        return len(self._manifests)
+        return len(self._by_id)
 
     def get(self, ident: str) -> Manifest | None:
         """The manifest with this id."""
-        return self._manifests.get(ident)
+        file = self._by_id.get(ident)
+        return file.manifest if file else None
 
     def find(self, name: str) -> Manifest | None:
         """The manifest meant by a name people write: an id, an alias or a binary, each also with a version suffix."""
@@ -188,11 +219,11 @@ class Catalog:
         while "-" in tries[-1] and tries[-1].rsplit("-", 1)[1][:1].isdigit():
             tries.append(tries[-1].rsplit("-", 1)[0])
         for wanted in tries:
-            if wanted in self._manifests:
-                return self._manifests[wanted]
-            for manifest in self:
-                if wanted in manifest.aliases or wanted in manifest.identity.names:
-                    return manifest
+            if wanted in self._by_id:
+                return self.get(wanted)
+            for known in self.outlines:
+                if wanted in known.aliases or wanted in known.identity.names:
+                    return self.get(known.id)
         return None
 
 

@@ -107,6 +107,23 @@ def build(mapping: object, origin: str = "") -> Manifest:
         raise ManifestError(error.message, error.path, origin) from None
 
 
+def outline(mapping: Mapping[str, Value], origin: str = "") -> Manifest:
+    """What tells an agent's processes and names, without its rules, from data that `build` has accepted before."""
+    return Manifest(
+        id=text_of(mapping, "id", ()),
+        name=text_of(mapping, "name", (), text_of(mapping, "id", ())),
+        tier=choice(mapping, "tier", (), Tier, Tier.CONSERVATIVE),
+        identity=_signature(mapping.get("identity", {})),
+        visible=frozenset(),
+        proven=frozenset(),
+        rules=(),
+        skips=(),
+        patterns={},
+        aliases=texts(mapping, "aliases", ()),
+        origin=origin,
+    )
+
+
 class _Builder:
     """Checks and builds; keeps the named patterns while rules are read."""
 

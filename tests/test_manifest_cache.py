@@ -1,0 +1,93 @@
+"""Checked manifests kept as plain data: only what was read and accepted, only while the file is the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import agents_plugin.manifests
+from agents_plugin.core.screen import read
+from agents_plugin.manifest_cache import ManifestCache, cache_file
+from agents_plugin.manifests import BUNDLED, Catalog
+from agents_plugin.saved import load_screen
+from tests.support import ROOT
+
+MANIFEST = "schema: 1\nid: mine\nidentity: {names: [mine]}\nrules:\n  - {id: wait, state: blocked, contains: WAIT}\n"
+
+
+def cached(tmp_path: Path) -> ManifestCache:
+    return ManifestCache(tmp_path / "cache" / "manifests.json")
+
+
+@pytest.fixture
+def no_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading YAML fails the test."""
+
+    def fail(text: str, origin: str) -> None:
+        raise AssertionError(f"read {origin}")
+
+    monkeypatch.setattr(agents_plugin.manifests, "_parse", fail)
+
+
+def test_a_second_process_reads_no_yaml(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    first = Catalog((BUNDLED,), cached(tmp_path))
+    request.getfixturevalue("no_yaml")
+    second = Catalog((BUNDLED,), cached(tmp_path))
+    assert [manifest.id for manifest in second.outlines] == [manifest.id for manifest in first.outlines]
+    assert [m.identity for m in second.outlines] == [m.identity for m in first.outlines]
+    screen, _ = load_screen(ROOT / "fixtures" / "claude" / "blocked__bash_permission__w100.txt")
+    whole = second.get("claude")
+    assert whole is not None and read(whole, screen).best is not None
+    assert whole.visible and whole.hooks is not None
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    place = tmp_path / "manifests"
+    place.mkdir()
+    file = place / "mine.yaml"
+    file.write_text(MANIFEST)
+    Catalog((place,), cached(tmp_path))
+    file.write_text(MANIFEST.replace("blocked", "working") + "# longer\n")
+    manifest = Catalog((place,), cached(tmp_path)).get("mine")
+    assert manifest is not None and str(manifest.rules[0].state) == "working"
+
+
+def test_a_broken_file_is_never_cached(tmp_path: Path) -> None:
+    place = tmp_path / "manifests"
+    place.mkdir()
+    (place / "mine.yaml").write_text(MANIFEST.replace("blocked", "sleeping"))
+    for _ in range(2):
+        catalog = Catalog((place,), cached(tmp_path))
+        assert not catalog.outlines
+        assert "mine.yaml" in catalog.problems[0]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"code": [], "files": {}}', "\x00" * 50], ids=repr)
+def test_a_damaged_cache_is_as_none(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "cache" / "manifests.json"
+    Catalog((BUNDLED,), ManifestCache(file))
+    file.write_text(content)
+    assert len(Catalog((BUNDLED,), ManifestCache(file))) == len(Catalog((BUNDLED,)))
+    assert json.loads(file.read_text())["files"]
+
+
+def test_other_code_checks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Catalog((BUNDLED,), cached(tmp_path))
+    monkeypatch.setattr("agents_plugin.manifest_cache.__version__", "other")
+    some = next(BUNDLED.glob("*.yaml"))
+    facts = some.stat()
+    assert cached(tmp_path).get(str(some), (facts.st_mtime_ns, facts.st_size, facts.st_ino)) is None
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert len(Catalog((BUNDLED,), ManifestCache(blocked / "manifests.json")))
+
+
+def test_where_it_lives() -> None:
+    assert cache_file({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/agents.tmux/manifests.json")
+    assert cache_file({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/agents.tmux/manifests.json")
+    assert cache_file({}) is None
