@@ -14,7 +14,6 @@ from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, 
 from agents_plugin.core.fold import Facts, Sight, Situation, Windows, fold
 from agents_plugin.core.hooks import session_in
 from agents_plugin.core.look import Plan, Seen, plan_look
-from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.memory import Memory
 from agents_plugin.core.plan import Labels, Published, plan
 from agents_plugin.core.programs import SHELLS, normalise
@@ -120,7 +119,9 @@ class Cycle:
         known = {manifest.id: manifest for manifest in self.catalog}
         newcomers = self.intake.newcomers(words, owners, known)
         if newcomers:
-            owners = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
+            found = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
+            # Without a start time nothing is known of an owner but that it spoke: it has ended, its shell is left.
+            owners = {p: o if o and (o.started is not None or p not in newcomers) else None for p, o in found.items()}
         sessions = {pane: self._session(published[pane], owner) for pane, owner in owners.items() if owner}
         for pane, signals in self.intake.signals(words, owners, sessions, known).items():
             owner = owners[pane]

@@ -17,9 +17,9 @@ from agents_plugin.core import hookstore, programs
 from agents_plugin.core.evidence import Claim, Identity, PaneRow
 from agents_plugin.core.hookfold import HookLog, HookMemory, starting_from
 from agents_plugin.core.hooks import Signal, interpret
-from agents_plugin.core.identity import pane_of_event, shared_server, speaks_for
+from agents_plugin.core.identity import pane_of_event, recognise, shared_server, speaks_for
 from agents_plugin.core.manifest import Manifest
-from agents_plugin.core.trees import Proc
+from agents_plugin.core.trees import Proc, ancestry
 from agents_plugin.host import processes
 from agents_plugin.host.heard import mark
 from agents_plugin.host.spool import Event, Spool
@@ -139,8 +139,11 @@ class Intake:
             manifest = manifests.get(word.event.agent)
             if word.pane and (owner is None or not owner.agent) and manifest and manifest.hooks:
                 proc = self._table[word.pid]
-                # What is left of an agent that ended is the shell it was started from.
-                if not programs.program(proc.comm, proc.argv, proc.exe).shell:
+                # What is left of an agent that ended is a zombie, or the shell it was started from.
+                if proc.zombie or programs.program(proc.comm, proc.argv, proc.exe).shell:
+                    continue
+                hits = (recognise(one, (manifest,)) for one in ancestry(word.pid, self._table))
+                if not any(hit and hit.headless for hit in hits):
                     found[word.pane] = word.event.agent
         return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agents_plugin.host import processes
 from agents_plugin.host.spool import END
 from tests.actor import HOOK, Actor
 from tests.stage import BLOCKED, IDLE, Stage
@@ -136,6 +137,63 @@ def test_what_an_agent_left_behind_registers_no_shell(stage: Stage, name: str) -
     catch_up(stage)
     stage.step(10)
     assert server.option(pane, "@agent_state") == ""
+
+
+def test_case_081_an_agent_that_is_dying_registers_nobody(stage: Stage) -> None:
+    """Its last event is read while it is a zombie, which has a name and no arguments."""
+    server = stage.server
+    Actor(server)
+    inner = around(server, "inner", f'printf "{{}}" | "{HOOK}" claude SessionEnd')
+    pane = server.window(f"{server.base}/actors/claude {inner} & exec sleep 1000")  # sleep never waits for it
+    wait_for(lambda: spool(server), what="the event")
+    wait_for(lambda: any(proc.zombie for proc in processes.sweep().values() if proc.comm == "claude"), what="a zombie")
+    catch_up(stage)
+    stage.step(10)
+    assert server.option(pane, "@agent_state") == ""
+
+
+def test_case_081_an_agent_that_ends_while_its_words_are_read_registers_no_shell(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = stage.server
+    pane = server.window("exec sh")
+    Actor(server)
+    gate = server.base / "gate"
+    os.mkfifo(gate)
+    inner = around(server, "inner", f'printf "{{}}" | "{HOOK}" claude SessionEnd\nread -r x <"{gate}"')
+    server.cmd("send-keys", "-t", pane, f"{server.base}/actors/claude {inner}", "Enter")
+    wait_for(lambda: spool(server), what="the event")
+
+    def newcomers(*_: object) -> dict[str, str]:
+        gate.write_text("go\n")
+        wait_for(lambda: server.format(pane, "#{pane_current_command}") == "sh", what="shell back")
+        return {pane: "claude"}
+
+    monkeypatch.setattr(stage.cycle.intake, "newcomers", newcomers)
+    catch_up(stage)
+    stage.step(10)
+    assert server.option(pane, "@agent_state") == ""
+
+
+def test_case_080_a_headless_run_in_a_pane_that_was_looked_at_a_moment_ago(stage: Stage) -> None:
+    """Started by a script of the shell's own name: nothing told that the pane has another program."""
+    if not shutil.which("bash"):
+        pytest.skip("no bash")
+    server = stage.server
+    Actor(server)
+    pane = server.window("exec bash --norc --noprofile -i")
+    gate = server.base / "gate"
+    os.mkfifo(gate)
+    inner = around(server, "inner", f'printf "{{}}" | "{HOOK}" claude UserPromptSubmit\nread -r x <"{gate}"')
+    outer = around(server, "outer", f'"{server.base}/actors/claude" "{inner}" -p hello\n:')
+    wait_for(lambda: server.format(pane, "#{pane_current_command}") == "bash", what="the shell")
+    stage.step(10)
+    server.cmd("send-keys", "-t", pane, f"bash {outer}", "Enter")
+    wait_for(lambda: spool(server), what="the event")
+    catch_up(stage)
+    stage.step(10)
+    assert server.option(pane, "@agent_state") == ""
+    gate.write_text("go\n")
 
 
 # --- Codex: hooks of every window run in the first one's daemon
