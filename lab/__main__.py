@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents_plugin.manifests import BUNDLED, Catalog
+from lab.alone import leave_network, raise_loopback
 from lab.drive import Lab, Run
 from lab.install import InstallError, cache, install
 from lab.report import report, written
 from lab.scenario import SCENARIOS, ScenarioError, load, names
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """1 when blocked was missed or made up or nothing could be run, 2 when asked wrongly."""
+def main(arguments: Sequence[str], isolate: bool = False) -> int:
+    """The command. `isolate`: start anew without a network, once the agent is installed.
+
+    1 when blocked was missed or made up or nothing could be run, 2 when asked wrongly.
+    """
     parser = argparse.ArgumentParser(prog="scripts/lab", description=__doc__)
     parser.add_argument("agent", metavar="AGENT", nargs="?", help="one of " + ", ".join(names()) + "; or a YAML file")
     parser.add_argument("--version", metavar="V", default="", help="release (default: the one last tried; or latest)")
@@ -26,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", metavar="H", type=int, default=30)
     parser.add_argument("--manifests", metavar="DIR", type=Path, help="directory of own manifests")
     parser.add_argument("--into", metavar="DIR", type=Path, help="where to put the recordings (default: the cache)")
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
+    if args.alone:
+        raise_loopback()
     if not args.agent:
         print("\n".join(names()))
         return 0
@@ -47,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InstallError as error:
         print(f"scripts/lab: {error}", file=sys.stderr)
         return 1
+    if isolate and not args.alone:
+        leave_network([*arguments, "--version", version])
+        print("no network namespace here: what ignores the proxy could get out", file=sys.stderr)
     folder = args.into or cache() / "runs" / agent.id / version / time.strftime("%Y%m%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
     runs: list[Run] = []
@@ -65,4 +75,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:], isolate=True))

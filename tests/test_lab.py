@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,7 +23,7 @@ from lab.mock.script import Script
 from lab.mock.server import Mock
 from lab.proxy import Certificate, Proxy
 from lab.scenario import SCENARIOS, ScenarioError, load, names
-from tests.support import wait_for
+from tests.support import ROOT, wait_for
 
 WORDS: dict[str, list[list[dict[str, Any]]]] = {
     "quick": [[{"say": "Fast answer.", "each": 0}]],
@@ -274,3 +276,25 @@ def test_asked_wrongly(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="2"):
         command.main(["claude", "--scenario", "nothing"])
     assert command.main([]) == 0
+
+
+ALONE = """
+import socket
+from lab.alone import raise_loopback
+raise_loopback()
+server = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(server.getsockname(), 5)
+try:
+    socket.create_connection(("192.0.2.1", 443), 5)
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+def test_alone_there_is_loopback_and_no_way_out() -> None:
+    outside = ["unshare", "-n" if os.geteuid() == 0 else "-rn"]
+    if not shutil.which("unshare") or subprocess.run([*outside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespaces here")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*outside, sys.executable, "-c", ALONE], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "Network is unreachable\n", done.stderr
