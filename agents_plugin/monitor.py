@@ -19,8 +19,9 @@ from agents_plugin.host.runtime import MonitorLock, Runtime, open_runtime, remov
 from agents_plugin.server import Target
 from agents_plugin.tmux.runner import ServerGone, TmuxError
 
-#: Seconds between passes: while something works or waits for its time, while nothing does, and right after a poke.
-BUSY_S, QUIET_S, POKED_S = 1.0, 3.0, 0.25
+#: Seconds between passes: while something works or waits for its time, while an answer is awaited, while nothing
+#: happens, and right after a poke.
+BUSY_S, ASKED_S, QUIET_S, POKED_S = 1.0, 1.5, 3.0, 0.25
 #: Seconds a poke keeps passes frequent, between looks at records and processes, and between checks of ourselves.
 POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 30.0
 #: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
@@ -57,6 +58,14 @@ def _terminate(pid: int) -> None:
         os.kill(pid, signal.SIGTERM)
     except OSError:
         return
+
+
+def pause_after(last: Pass | None) -> float:
+    """Seconds until the next pass, if nothing calls for it sooner. None: the last one failed."""
+    if last is None:
+        return BUSY_S
+    pause = BUSY_S if last.busy else ASKED_S if last.asked else QUIET_S
+    return pause if last.due_ms is None else min(pause, max(last.due_ms / 1000, POKED_S))
 
 
 class Monitor:
@@ -123,9 +132,7 @@ class Monitor:
     def _wait(self, last: Pass | None) -> None:
         """Sleep until the next pass is due, or something says that it should be sooner."""
         now = time.monotonic()
-        pause = BUSY_S if last is None or last.busy else QUIET_S
-        if last is not None and last.due_ms is not None:
-            pause = min(pause, max(last.due_ms / 1000, POKED_S))
+        pause = pause_after(last)
         if now < self.poked_until:
             pause = min(pause, POKED_S)
         until = now + pause

@@ -71,3 +71,10 @@ class Pass:
         lost = any(s.change and s.row.pane_id not in self.accepted for s in self.subjects)
         verdicts = (s.decision.verdict for s in self.subjects if s.decision)
         return lost or self.due_ms is not None or any(v and v.state is State.WORKING for v in verdicts)
+
+    @property
+    def asked(self) -> bool:
+        """Whether an agent waits for an answer, which most of them give no sign of."""
+        return any(
+            s.decision and s.decision.verdict and s.decision.verdict.state is State.BLOCKED for s in self.subjects
+        )

@@ -47,6 +47,13 @@ def test_one_idle_frame_between_tools_is_nothing_case_113() -> None:
     assert not lane.raised
 
 
+def test_an_interrupted_turn_is_over_before_the_dwell() -> None:
+    lane = working_lane()
+    assert lane.steps(3, INTERRUPTED, 500) == [State.WORKING, State.WORKING, State.IDLE]
+    lane = working_lane(sight=Sight(ALL, ALL, dwell_ms=500))
+    assert lane.steps(2, INTERRUPTED, 500) == [State.WORKING, State.IDLE]
+
+
 def test_a_manifest_sets_its_own_dwell() -> None:
     lane = Lane(sight=Sight(ALL, ALL, dwell_ms=0))
     lane.step(0, SPINNER)

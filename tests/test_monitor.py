@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from agents_plugin.monitor import pause_after
 from tests.actor import Actor
-from tests.stage import BLOCKED, IDLE, WORKING
+from tests.stage import BLOCKED, IDLE, WORKING, Stage
 from tests.support import ROOT, Server, alive, stays, wait_for
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -68,6 +69,16 @@ def plugged(server: Server) -> Server:
     """A running server with the rollup installed."""
     server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
     return server
+
+
+def test_who_waits_for_an_answer_is_looked_at_more_often_than_who_rests(plugged: Server) -> None:
+    """An answer fires no event, and the agent's own process may use no time of its own (a launcher)."""
+    stage, actor = Stage(plugged), Actor(plugged)
+    pauses = {}
+    for screen in (IDLE, BLOCKED, WORKING):
+        actor.show(screen)
+        pauses[screen] = pause_after(stage.step())
+    assert pauses[WORKING] < pauses[BLOCKED] < pauses[IDLE]
 
 
 def test_it_follows_a_screen(plugged: Server, start: Start) -> None:

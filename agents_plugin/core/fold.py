@@ -14,6 +14,10 @@ from agents_plugin.core.memory import Memory, believable, claim_key
 from agents_plugin.core.states import Source, State
 
 
+#: An agent that says it was interrupted has stopped: this is no lull between two steps.
+INTERRUPTED_MS = 1_000
+
+
 @dataclass(frozen=True)
 class Windows:
     """How long things wait, in milliseconds (`@agents-dwell`, `-settle`, `-hook-decay`, `-blocked-decay`)."""
@@ -182,7 +186,7 @@ class _Fold:
             return self.by_claim(claim, match if newer else None, "6 the claim stands")
         if match and newer and match.state is State.WORKING:
             return self.by_screen(match, case.look, "7 working chrome")
-        if match and newer and match.state is State.IDLE and self.dwelt():
+        if match and newer and match.state is State.IDLE and self.dwelt(match):
             return self.by_screen(match, case.look, "8 idle chrome")
         return self.hold(bool(match and newer))
 
@@ -243,12 +247,14 @@ class _Fold:
         self.trace.append(f"contrary chrome, but {window} ms are not over")
         return False
 
-    def dwelt(self) -> bool:
+    def dwelt(self, match: Match) -> bool:
         """8: idle chrome must stay for the dwell when the pane was working."""
         previous = self.case.previous
         if previous is None or previous.state is not State.WORKING:
             return True
         dwell = self.case.windows.dwell_ms if self.case.sight.dwell_ms is None else self.case.sight.dwell_ms
+        if match.detail == "interrupted":
+            dwell = min(dwell, INTERRUPTED_MS)
         end = self.memory.chrome_mono + dwell
         if self.case.mono_ms >= end:
             return True
