@@ -13,7 +13,6 @@ from agents_plugin.core.evidence import Claim, Identity, Look, Match, Verdict
 from agents_plugin.core.memory import Memory, believable, claim_key
 from agents_plugin.core.states import Source, State
 
-
 #: An agent that says it was interrupted has stopped: this is no lull between two steps.
 INTERRUPTED_MS = 1_000
 
