@@ -2,6 +2,7 @@
 
 Claude Code writes `<config>/sessions/<pid>.json` 10 to 600 ms after every change, Esc and denied prompts included, and
 leaves it behind after kill -9. The `.key` file beside it is a secret and never opened.
+Copilot CLI writes all its open sessions into one file, and a lock named after the process into the folder of each.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,7 @@ class Records:
             cached.broken = stamp
             return cached.record
         cached.stamp, cached.broken = stamp, None
-        cached.record = self._judge(data, identity, stamp[0] // 1_000_000) if data is not None else None
+        cached.record = self._judge(kind, data, identity, cached) if data is not None else None
         return cached.record
 
     def keep(self, identities: Iterable[Identity]) -> None:
@@ -85,16 +87,19 @@ class Records:
         self._known = {key: value for key, value in self._known.items() if key[1:] in alive}
 
     def _cached(self, kind: str, identity: Identity) -> _Cached | None:
-        if kind != CLAUDE or identity.pid is None:
+        if kind not in _PATHS or identity.pid is None:
             return None
         key = (kind, identity.pid, identity.started)
         if key not in self._known:
-            environment = self._environ_of(identity.pid, ("CLAUDE_CONFIG_DIR", "HOME"))
-            self._known[key] = _Cached(claude_record_path(identity.pid, environment))
+            environment = self._environ_of(identity.pid, ("CLAUDE_CONFIG_DIR", "COPILOT_HOME", "HOME"))
+            self._known[key] = _Cached(_PATHS[kind](identity.pid, environment))
         return self._known[key]
 
-    def _judge(self, data: Mapping[str, Any], identity: Identity, mtime_ms: int) -> Record | None:
+    def _judge(self, kind: str, data: Mapping[str, Any], identity: Identity, cached: _Cached) -> Record | None:
         """The record, unless it was left behind by an earlier process with this pid."""
+        mtime_ms = cached.stamp[0] // 1_000_000 if cached.stamp else 0
+        if kind == COPILOT:
+            return copilot_record(data, identity, cached.path.parent, mtime_ms)
         if data.get("pid") != identity.pid or identity.pid is None:
             return None
         if identity.started is not None and mtime_ms < identity.started * 1000 - START_SLACK_MS:
@@ -143,6 +148,59 @@ def _claude_meaning(status: object, reason: object) -> tuple[State, str | None] 
         if isinstance(reason, str) and reason in _WAITING:
             return State.BLOCKED, _WAITING[reason]
     return None
+
+
+COPILOT = "copilot-sessions"
+_MAX_SESSIONS = 200
+
+
+def copilot_record_path(pid: int, environment: Mapping[str, str]) -> Path:
+    """Where Copilot CLI with this environment keeps the states of its sessions, `pid`'s among them."""
+    home = environment.get("COPILOT_HOME")
+    base = Path(home) if home else Path(environment.get("HOME") or Path.home()) / ".copilot"
+    return base / "open-sessions-state.json"
+
+
+def copilot_record(data: Mapping[str, Any], identity: Identity, base: Path, mtime_ms: int) -> Record | None:
+    """What the file says of the session that `identity`'s process holds open. A dialog is not in it: that is working,
+    or idle when no turn runs (trust). At `/clear` a process holds two sessions for a moment: the newer one counts.
+    """
+    held: list[tuple[int, str, Mapping[str, Any]]] = []
+    for session, entry in list(data.items())[:_MAX_SESSIONS]:
+        if not isinstance(entry, dict) or entry.get("schemaVersion") != 1 or "/" in session or session.startswith("."):
+            continue
+        lock = _stamp(base / "session-state" / session / f"inuse.{identity.pid}.lock")
+        opened = _iso_ms(entry.get("openedAt"))
+        if lock is None or opened is None:
+            continue
+        # Left behind by an earlier process with this pid.
+        if identity.started is None or lock[0] // 1_000_000 >= identity.started * 1000 - START_SLACK_MS:
+            held.append((opened, session, entry))
+    if not held:
+        return None
+    opened, session, entry = max(held, key=lambda one: one[:2])
+    working = entry.get("working")
+    if not isinstance(working, bool):
+        return Record(None, _text(session))
+    at_ms = min(_iso_ms(entry.get("refreshedAt")) or mtime_ms, mtime_ms)
+    state, status = (State.WORKING, "working") if working else (State.IDLE, "not working")
+    return Record(
+        Claim(state, at_ms, Source.RECORD, why=f"record {status}", pid=identity.pid), _text(session), status=status
+    )
+
+
+def _iso_ms(value: object) -> int | None:
+    """Epoch milliseconds of `2026-11-30T20:14:22.835Z`; None for anything else."""
+    try:
+        return int(datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+_PATHS: Mapping[str, Callable[[int, Mapping[str, str]], Path]] = {
+    CLAUDE: claude_record_path,
+    COPILOT: copilot_record_path,
+}
 
 
 def _text(value: object) -> str | None:
