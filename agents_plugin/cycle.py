@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from agents_plugin.core.rollup import out_of_step
 from agents_plugin.core.screen import read
 from agents_plugin.core.states import Source, State
 from agents_plugin.events import Intake, Voice, load_voice, new_voice
-from agents_plugin.host import processes
+from agents_plugin.host import processes, threads
 from agents_plugin.host.clock import Clock
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.records import Record, Records
@@ -123,7 +124,8 @@ class Cycle:
             # Without a start time nothing is known of an owner but that it spoke: it has ended, its shell is left.
             owners = {p: o if o and (o.started is not None or p not in newcomers) else None for p, o in found.items()}
         sessions = {pane: self._session(published[pane], owner) for pane, owner in owners.items() if owner}
-        for pane, signals in self.intake.signals(words, owners, sessions, known).items():
+        shown = partial(_shown, {row.pane_id: row.title for row in snapshot.panes}, owners)
+        for pane, signals in self.intake.signals(words, owners, sessions, known, shown).items():
             owner = owners[pane]
             if owner is None:
                 continue
@@ -363,3 +365,13 @@ class Cycle:
             if not only_voices:
                 mind.memory, mind.due_mono = memory.load(noted.get("memory")), due if isinstance(due, int) else None
             self._minds[pane] = mind
+
+
+def _shown(titles: Mapping[str, str], owners: Mapping[str, Identity | None], pane: str, session: str) -> bool:
+    """Whether this pane alone of its agent shows the conversation: a command line may be about an older one."""
+    owner = owners.get(pane)
+    if owner is None or owner.pid is None:
+        return False
+    name = threads.name_of(session, processes.environ_of(owner.pid, ("CODEX_HOME", "HOME")))
+    mates = (one for one, other in owners.items() if other and other.agent == owner.agent)
+    return name is not None and [one for one in mates if threads.shows(titles[one], name)] == [pane]

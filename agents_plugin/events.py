@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -153,8 +153,11 @@ class Intake:
         owners: Mapping[str, Identity | None],
         sessions: Mapping[str, str],
         manifests: Mapping[str, Manifest],
+        shown: Callable[[str, str], bool],
     ) -> dict[str, list[Signal]]:
-        """What the words mean, by pane. `sessions`: the conversation of each pane, as the pane itself shows it.
+        """What the words mean, by pane. `sessions`: the conversation each pane was started with or last told of.
+
+        `shown` says whether a pane still shows a conversation, and no other pane does: asked for shared servers.
 
         A word of a headless run, or of an agent that another one started, means nothing; it is taken all the same.
         """
@@ -168,7 +171,7 @@ class Intake:
             pane = word.pane
             if pane is None:
                 pane = _speaker(signal, event.agent, owners, sessions)
-                if pane is None:
+                if pane is None or signal is None or not shown(pane, signal.session):
                     continue
             elif not self._proven(word, owners.get(pane), tuple(manifests.values())):
                 signal = None

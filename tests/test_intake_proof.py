@@ -221,25 +221,61 @@ def test_events_of_a_shared_daemon_are_nobodys_without_the_conversation(stage: S
     assert actor.state() == "unknown"
 
 
+def named(server: Server, *names: str) -> None:
+    """What the conversation was called, one name after the other; another one is called the same as the first."""
+    (server.home / ".codex").mkdir(exist_ok=True)
+    entries = [{"id": SESSION, "thread_name": name, "updated_at": "2026-11-30T23:11:13Z"} for name in names]
+    lines = "".join(json.dumps(entry) + "\n" for entry in ({"id": "other", "thread_name": "fix it"}, *entries))
+    (server.home / ".codex" / "session_index.jsonl").write_text(lines)
+
+
 def test_events_of_a_shared_daemon_go_where_the_conversation_is(stage: Stage) -> None:
     """The first window's daemon tells of the second one, which names the conversation itself."""
+    named(stage.server, "fix it")
     first = Actor(stage.server, name="codex")
     second = Actor(stage.server, name="codex", args=("resume", SESSION))
-    for actor in (first, second):
-        actor.draw("nothing we know")
+    first.draw("nothing we know", "work")
+    second.draw("nothing we know", "fix it | work")
     stage.step()
     hook = daemon(stage.server)
     tell(stage, first, "UserPromptSubmit", hook, session_id=SESSION, turn_id="t1", prompt="go")
+    second.draw("nothing we know", "[ ! ] Action Required | fix it | work")
     tell(stage, first, "PermissionRequest", hook, session_id=SESSION, turn_id="t1", tool_name="Bash")
     assert (first.state(), second.state()) == ("unknown", "blocked/permission")
     tell(stage, first, "Stop", hook, session_id="other", turn_id="t9")
     assert (first.state(), second.state()) == ("unknown", "blocked/permission")
 
 
+@pytest.mark.parametrize(
+    ("names", "mine", "others"),
+    [
+        pytest.param(["fix it"], "work", "fix it | work", id="cleared-and-taken-up-elsewhere"),
+        pytest.param(["fix it"], "fix it | work", "fix it | work", id="shown-in-two"),
+        pytest.param(["fix it", "tidy up"], "fix it | work", "work", id="another-of-its-old-name"),
+        pytest.param(["fix"], "fix it | work", "work", id="a-longer-name"),
+        pytest.param([], "fix it | work", "work", id="not-in-the-index"),
+        pytest.param([" "], "", "work", id="without-a-name"),
+    ],
+)
+def test_a_command_line_that_may_be_about_an_older_conversation(
+    names: list[str], mine: str, others: str, stage: Stage
+) -> None:
+    """`codex resume ID`, then `/clear`: what was resumed may go on in another window of the same daemon."""
+    named(stage.server, *names)
+    first = Actor(stage.server, name="codex", args=("resume", SESSION))
+    second = Actor(stage.server, name="codex")
+    first.draw("nothing we know", mine)
+    second.draw("nothing we know", others)
+    stage.step()
+    tell(stage, second, "UserPromptSubmit", daemon(stage.server), session_id=SESSION, turn_id="t1", prompt="go")
+    assert [first.state(), second.state()] == ["unknown", "unknown"]
+
+
 def test_a_conversation_in_two_panes_is_in_neither(stage: Stage) -> None:
+    named(stage.server, "fix it")
     both = [Actor(stage.server, name="codex", args=("resume", SESSION)) for _ in range(2)]
-    for actor in both:
-        actor.draw("nothing we know")
+    for actor, title in zip(both, ("fix it | work", "work"), strict=True):
+        actor.draw("nothing we know", title)
     stage.step()
     tell(stage, both[0], "UserPromptSubmit", daemon(stage.server), session_id=SESSION, turn_id="t1", prompt="go")
     assert [actor.state() for actor in both] == ["unknown", "unknown"]

@@ -1,0 +1,40 @@
+"""Names of Codex conversations: its windows show them in their titles, `session_index.jsonl` says whose they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+MAX_BYTES = 256 * 1024
+#: What Codex writes before the name: a spinner, or that it asks.
+_MARK = re.compile(r"^(?:[\u2800-\u28ff] |\[ [!.] \] Action Required \| )")
+
+
+def name_of(session: str, environment: Mapping[str, str]) -> str | None:
+    """What the conversation is called now; None when the end of the index does not say it."""
+    home = environment.get("CODEX_HOME") or Path(environment.get("HOME") or Path.home()) / ".codex"
+    try:
+        with open(Path(home) / "session_index.jsonl", "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_BYTES))
+            lines = file.read(MAX_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        if session in line:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict) and entry.get("id") == session:
+                name = entry.get("thread_name")
+                return name if isinstance(name, str) and name.strip() else None
+    return None
+
+
+def shows(title: str, name: str) -> bool:
+    """Whether a window's title (`name | project`) is that of a conversation called so."""
+    title = _MARK.sub("", title)
+    return title == name or title.startswith(f"{name} | ")
