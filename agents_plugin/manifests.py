@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +56,8 @@ def _parse(text: str, origin: str) -> tuple[Any, Manifest]:
 
 def _read(path: Path) -> str:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would hold its reader for ever
+            raise OSError(errno.EINVAL, "not a plain file")
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -254,12 +255,13 @@ def test_catalog_user_file_replaces_adds_and_breaks_nothing(tmp_path: Path) -> N
 
 def test_catalog_survives_a_missing_and_an_unreadable_place(tmp_path: Path) -> None:
     (tmp_path / "dir.yaml").mkdir()
+    os.mkfifo(tmp_path / "fifo.yaml")
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
     (tmp_path / "latin.yaml").write_bytes(b"schema: 1\nid: \xe9\n")
     catalog = Catalog((tmp_path / "missing", tmp_path))
     assert len(catalog) == 0
     files = [Path(problem.split(":")[0]).name for problem in catalog.problems]
-    assert files == ["dir.yaml", "gone.yaml", "latin.yaml"]
+    assert files == ["dir.yaml", "fifo.yaml", "gone.yaml", "latin.yaml"]
 
 
 @pytest.mark.parametrize("name", ["claude", "Claude", "claude-2.1.197", "claude-2.1.332-beta"])
