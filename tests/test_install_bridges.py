@@ -57,7 +57,8 @@ const ctx = { sessionManager: { getSessionId: () => "s1" } }
 const say = (name, event, context) => {
   if (handlers[name]({ type: name, ...event }, context) !== undefined) throw new Error("an answer decides")
 }
-say("session_start", { reason: "startup" }, ctx)
+say("session_start", { reason: "startup" }, { ...ctx, hasUI: false })
+say("session_start", { reason: "startup" }, { ...ctx, hasUI: true })
 say("input", { source: "interactive", text: "secret prompt" }, ctx)
 say("agent_start", {}, ctx)
 say("tool_execution_start", { toolName: "bash", args: { command: "ls" } }, ctx)

@@ -70,6 +70,7 @@ export default function (pi) {
     try {
       pi.on(name, (event, ctx) => {
         try {
+          if (ctx?.hasUI === false) return // `pi -p`, `--mode json`: nobody can be asked there
           const told = { session_id: session(ctx) }
           for (const key of KEPT) if (event?.[key] !== undefined) told[key] = event[key]
           tell(name, told)
