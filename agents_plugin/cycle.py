@@ -299,10 +299,12 @@ class Cycle:
     def _write(self, subjects: list[Subject], snapshot: Snapshot) -> Pass:
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         token = f"{now}.{os.getpid()}"
-        stayed = self._stays.panes(snapshot, mono) if self.settings.clear_on == "dwell" else frozenset()
+        self._stays.watch(snapshot, mono, now)
+        stayed = self._stays.panes(mono) if self.settings.clear_on == "dwell" else frozenset()
+        clients = snapshot.clients if self.settings.clear_on == "visit" else self._stays.typing(snapshot)
         alerts = [subject for subject in subjects if alert_due(subject, self.settings, now)]
         for subject in subjects:
-            unmark(subject, snapshot, subject.row.pane_id in stayed)
+            unmark(subject, clients, subject.row.pane_id in stayed)
             if subject.decision:
                 labels = self._labels(subject, now if subject in alerts else None)
                 decision = paced(subject, subject.decision, mono)
@@ -353,10 +355,13 @@ class Cycle:
             if mind.memory != Memory() or mind.voice:
                 noted[pane] = {"memory": memory.dump(mind.memory), "due": mind.due_mono}
                 noted[pane].update({"voice": mind.voice.dump()} if mind.voice else {})
+        if noted and self.settings.clear_on != "visit":
+            noted["stays"] = self._stays.dump()
         return noted
 
     def recall(self, data: Mapping[str, Any], only_voices: bool = False) -> None:
         """Take up what an earlier pass of another process remembered; `only_voices`: it may be long ago."""
+        self._stays.load(data.get("stays"))
         for pane, noted in data.items():
             if not isinstance(noted, Mapping):
                 continue

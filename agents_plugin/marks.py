@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from agents_plugin.core import attention
 from agents_plugin.core.attention import Mark, Waiting
-from agents_plugin.core.evidence import Snapshot, Verdict
+from agents_plugin.core.evidence import ClientRow, Snapshot, Verdict
 from agents_plugin.core.fold import Decision
 from agents_plugin.core.plan import TEXT_CELLS
 from agents_plugin.core.states import Source
@@ -23,27 +24,46 @@ TEXT_MS = 2_000
 
 
 class Stays:
-    """Since when each client has shown the pane it shows (`@agents-clear-on dwell`)."""
+    """Since when each client has shown the pane it shows, for those who do not want arriving to count as seeing."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str], int] = {}
+        self._since: dict[tuple[str, str], tuple[int, int]] = {}  # first seen there: monotonic and wall, ms
 
-    def panes(self, snapshot: Snapshot, mono: int) -> frozenset[str]:
-        """Panes a client has shown for a while."""
+    def watch(self, snapshot: Snapshot, mono: int, now: int) -> None:
+        """Note who shows what in this pass."""
         here = {(client.name, client.pane_id) for client in snapshot.clients if not client.control}
-        self._since = {stay: self._since.get(stay, mono) for stay in here}
-        return frozenset(pane for (_, pane), since in self._since.items() if mono - since >= STAY_MS)
+        self._since = {stay: self._since.get(stay, (mono, now)) for stay in here}
+
+    def panes(self, mono: int) -> frozenset[str]:
+        """Panes a client has shown for a while."""
+        return frozenset(pane for (_, pane), (since, _) in self._since.items() if mono - since >= STAY_MS)
+
+    def typing(self, snapshot: Snapshot) -> tuple[ClientRow, ...]:
+        """Clients with input since they were first seen where they are: the key that brought them there is none."""
+        arrived = {stay: wall for stay, (_, wall) in self._since.items()}
+        late = ((client, arrived.get((client.name, client.pane_id))) for client in snapshot.clients)
+        return tuple(client for client, wall in late if wall is not None and client.activity * 1000 >= wall)
+
+    def dump(self) -> list[list[object]]:
+        """As JSON data."""
+        return [[name, pane, mono, wall] for (name, pane), (mono, wall) in self._since.items()]
+
+    def load(self, data: object) -> None:
+        """Take up what `dump` gave; anything else is as nothing."""
+        for row in data if isinstance(data, list) else ():
+            if isinstance(row, list) and len(row) == 4 and all(isinstance(number, int) for number in row[2:]):
+                self._since[str(row[0]), str(row[1])] = (row[2], row[3])
 
 
-def unmark(subject: Subject, snapshot: Snapshot, stayed: bool) -> None:
-    """Take the mark down when its user has answered to it by input, or by staying (`stayed`)."""
+def unmark(subject: Subject, clients: Sequence[ClientRow], stayed: bool) -> None:
+    """Take the mark down when its user has answered to it by input of these clients, or by staying (`stayed`)."""
     decision, published = subject.decision, subject.published
     if subject.mark is not Mark.KEEP or not published.marked or not decision or not decision.verdict:
         return
     verdict, before = decision.verdict, published.verdict(subject.identity)
     # A mark that outlives its run went up with that run: answering a prompt is input to it.
     run = before if before and before.state is not verdict.state else verdict
-    typed = attention.seen(snapshot.clients, subject.row.pane_id, run.since_ms, run.turn_at_ms)
+    typed = attention.seen(clients, subject.row.pane_id, run.since_ms, run.turn_at_ms)
     if typed or stayed or _spoken_to(subject, run):
         subject.mark = Mark.CLEAR
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from agents_plugin.monitor import Ringer
 from tests.actor import Actor
 from tests.stage import BLOCKED, IDLE, WORKING, Stage
@@ -94,3 +96,40 @@ def test_answering_a_prompt_is_input_to_its_mark(stage: Stage) -> None:
     stage.clock.wall = int(time.time() * 1000) + 2_000
     stage.step(1)
     assert (actor.state(), actor.option("@agent_attention")) == ("idle", "")
+
+
+@pytest.mark.parametrize("mode", ["dwell", "input"])
+def test_case_102_the_key_that_brings_you_is_no_answer(stage: Stage, mode: str) -> None:
+    """With dwell and input, arriving by key while passes run leaves the mark; staying, or typing there, takes it."""
+    server = stage.server
+    server.cmd("set-option", "-g", "@agents-clear-on", mode)
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    client = server.attach("main", 100, 40)
+    time.sleep(2.1)
+    stage.clock.wall = int(time.time() * 1000)
+    stage.cycle.run_pass()
+    assert actor.option("@agent_attention") == "1"
+    time.sleep(1.1)
+    client.send(b"\x02n")
+    wait_for(lambda: client.where() == actor.pane, what="arrived")
+    stage.clock.wall = int(time.time() * 1000)
+    for _ in range(3):
+        stage.step(400)
+    assert actor.option("@agent_attention") == "1"
+    if mode == "dwell":
+        stage.step(2_000)
+    else:
+        stage.step(5_000)
+        assert actor.option("@agent_attention") == "1"
+        # Input is later than the passes' own clock only if real time catches up with it.
+        server.cmd("select-window", "-t", "main:0")
+        stage.clock.wall = int(time.time() * 1000)
+        stage.step(0)
+        server.cmd("select-window", "-t", actor.pane)
+        stage.step(0)
+        time.sleep(1.2)
+        client.send("x")
+        time.sleep(0.2)
+        stage.step(10)
+    assert actor.option("@agent_attention") == ""
