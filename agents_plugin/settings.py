@@ -106,7 +106,8 @@ OPTIONS: tuple[Option, ...] = (
 BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
 
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
-_COLOUR = re.compile(r"[A-Za-z]+[A-Za-z0-9]*|#[0-9A-Fa-f]{6}")
+#: A colour as tmux writes it, and attributes behind it: `red`, `colour208`, `#ff8700`, `red,bold`.
+_COLOUR = re.compile(r"([A-Za-z]+[A-Za-z0-9]*|#[0-9A-Fa-f]{6})(,[a-z]+)*")
 _TRUE = {"on", "1", "yes", "true"}
 _FALSE = {"off", "0", "no", "false"}
 
@@ -158,7 +159,8 @@ def parse(values: Mapping[str, str]) -> Settings:
             return option.default
         problem = _problem(option, value)
         if problem:
-            problems.append(f"{name} is {strip_controls(value)[:40]!r}, {problem}; using {option.default!r}")
+            instead = "" if option.kind is Kind.COLOUR else f"; using {option.default!r}"
+            problems.append(f"{name} is {strip_controls(value)[:40]!r}, {problem}{instead}")
             return option.default
         return value
 
@@ -206,7 +208,7 @@ def _problem(option: Option, value: str) -> str:
     if option.kind is Kind.WORDS and not set(value.split()) <= set(option.choices):
         return f"not words out of {', '.join(option.choices)}"
     if option.kind is Kind.COLOUR and not _COLOUR.fullmatch(value):
-        return "not a colour"
+        return "not a colour tmux knows (`colour208`, `red`, `#ff8700`, `red,bold`): it is drawn without one"
     return ""
 
 

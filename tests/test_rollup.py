@@ -364,3 +364,13 @@ def test_many_panes_with_deaths_inside_a_batch(server: Server) -> None:
     assert server.global_option("@agents_summary") == f"working:{len(alive)}"
     per_window = [text.split("/")[0] for text in summaries(server).values()]
     assert sum(int(text.partition(":")[2] or 0) for text in per_window) == len(alive)
+
+
+@pytest.mark.parametrize("order", ["bogus", "blocked,working", "blocked; #(touch x)", "#{@agent_state}"])
+def test_a_slip_in_the_order_hides_no_blocked_agent(server: Server, order: str) -> None:
+    """Anything but our own words counts as the default, as doctor says."""
+    server.cmd("source-file", str(ROOT / "scripts" / "rollup.tmux"))
+    server.cmd("set-option", "-p", "-t", "%0", "@agent_state", "blocked")
+    server.cmd("set-option", "-g", "@agents-order", order)
+    server.cmd("run-shell", "-C", "agents-rollup")
+    assert "▲1" in server.global_option("@agents_status")

@@ -97,7 +97,7 @@ def _summary() -> str:
 def _segment() -> str:
     """The status segment: for each word of @agents-order mark and count, when there is any."""
     # The words get brackets first, so that a mark or a colour may contain the name of a state.
-    text = f"#{{s/([a-z]+)/<\\1>/:{_set_or_default('@agents-order')}}}"
+    text = f"#{{s/([a-z]+)/<\\1>/:{_order()}}}"
     for state in STATES:
         unicode_mark, ascii_mark = (mark.replace("#", "##") for mark in GLYPHS[state])
         usual = f"#{{?#{{==:#{{@agents-glyphs}},ascii}},{ascii_mark},{unicode_mark}}}"
@@ -106,6 +106,12 @@ def _segment() -> str:
         shown = f"#[fg={_set_or_default(f'@agents-colour-{state}')}]{mark}{count}#[default]"
         text = f"#{{s/<{state}>/#{{?#{{!=:{count},0}},{shown},}}/:{text}}}"
     return f"#{{s/<[a-z]*>//;s/ +/ /;s/^ //;s/ $//:{text}}}"
+
+
+def _order() -> str:
+    """The words to show; the default for anything but our own words, so that a slip hides no blocked agent."""
+    order, words = "#{@agents-order}", "|".join(STATES)
+    return f"#{{?#{{m/r:^(({words}) *)+$,{order}}},{order},{BY_NAME['@agents-order'].default}}}"
 
 
 def _set_or_default(option: str) -> str:
