@@ -70,6 +70,7 @@ class Cycle:
         self._manifests = self.catalog.outlines
         self._minds: dict[str, Mind] = {}
         self._stays = Stays()
+        self._in_step: tuple[object, object] | None = None
         self._listed_ms = 0  # just before the last listing: a quiet window is proven quiet up to here
 
     def run_pass(self, keep: Callable[[dict[str, Any]], object] | None = None) -> Pass:
@@ -99,7 +100,11 @@ class Cycle:
         reports = {pane: self._report(p, now) for pane, p in published.items() if p.foreign or p.claim}
         names = {row.pane_id: self._reporter(row) for row in snapshot.panes if reports.get(row.pane_id)}
         owners = self._owners(snapshot, published, names, mono)
-        subjects = [self._subject(row, published[row.pane_id], owners[row.pane_id], now) for row in snapshot.panes]
+        subjects = [
+            self._subject(row, published[row.pane_id], owners[row.pane_id], now)
+            for row in snapshot.panes
+            if owners[row.pane_id] or published[row.pane_id].touched or row.pane_id in self._minds
+        ]
         self.records.keep(s.identity for s in subjects if s.identity)
         return [subject for subject in subjects if subject.relevant], snapshot
 
@@ -319,12 +324,21 @@ class Cycle:
             changes,
             queue=None if queue == snapshot.globals.get("@agents_queue", "") else queue,
             forget=noted - listed,
-            stale=self._restyled or out_of_step(snapshot),
+            stale=self._restyled or self._out_of_step(snapshot),
         )
         dues = [s.mind.due_mono - mono for s in subjects if s.mind.due_mono is not None]
         rung = tuple(subject for subject in alerts if subject.row.pane_id in accepted)
         due = max(0, min(dues)) if dues else None
         return Pass(snapshot, self.settings, tuple(subjects), accepted, rung, due, self.intake.news)
+
+    def _out_of_step(self, snapshot: Snapshot) -> bool:
+        """Whether rollups are wrong. A listing like the last one, whose rollups were right, is not counted again."""
+        seen = (snapshot.panes, snapshot.globals)
+        if seen == self._in_step:
+            return False
+        wrong = out_of_step(snapshot)
+        self._in_step = None if wrong else seen
+        return wrong
 
     def _labels(self, subject: Subject, alerted: int | None) -> Labels:
         identity, record = subject.identity, subject.record

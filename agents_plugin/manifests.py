@@ -160,6 +160,7 @@ class Catalog:
         self._cache = cache
         self._files: dict[str, _File] = {}
         self._by_id: dict[str, _File] = {}
+        self._bundled: tuple[int, list[tuple[str, Stamp]]] = (0, [])
         self.refresh()
 
     def refresh(self) -> bool:
@@ -177,18 +178,17 @@ class Catalog:
 
     def _listing(self) -> Iterator[tuple[str, Stamp]]:
         for directory in self.directories:
+            if directory != BUNDLED:
+                yield from _list(directory)
+                continue
+            # Ours change by updates, which replace files: the directory's own time tells.
             try:
-                with os.scandir(directory) as entries:
-                    found = sorted((entry.path, entry) for entry in entries if entry.name.endswith((".yaml", ".yml")))
+                changed = os.stat(directory).st_mtime_ns  # noqa: PTH116  hot
             except OSError:
                 continue
-            for path, entry in found:
-                try:
-                    facts = entry.stat()
-                except OSError:
-                    yield path, (0, 0, 0)
-                    continue
-                yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+            if changed != self._bundled[0]:
+                self._bundled = (changed, list(_list(directory)))
+            yield from self._bundled[1]
 
     def _file(self, path: str, stamp: Stamp) -> _File:
         known = self._files.get(path)
@@ -229,6 +229,22 @@ class Catalog:
                 if wanted in known.aliases or wanted in known.identity.names:
                     return self.get(known.id)
         return None
+
+
+def _list(directory: Path) -> Iterator[tuple[str, Stamp]]:
+    """The manifests of a directory, in order of name; a directory that cannot be listed has none."""
+    try:
+        with os.scandir(directory) as entries:
+            found = sorted((entry.path, entry) for entry in entries if entry.name.endswith((".yaml", ".yml")))
+    except OSError:
+        return
+    for path, entry in found:
+        try:
+            facts = entry.stat()
+        except OSError:
+            yield path, (0, 0, 0)
+            continue
+        yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
 
 
 def user_directory(environment: dict[str, str] | None = None) -> Path:

@@ -59,12 +59,16 @@ class Owners:
             return True
         identity = owner.identity
         if identity is not None and identity.pid is not None:
-            if not processes.alive(identity.pid, identity.started):
+            proc = processes.glance(identity.pid, identity.started)
+            if proc is None:
                 return True
-            group = processes.foreground_group(row.pane_pid)
+            # The agent's own terminal is the pane's, but for one behind sudo, which gives it another.
+            group = proc.tpgid if len(identity.groups) == 1 else None
+            group = processes.foreground_group(row.pane_pid) if group is None else group
             if group is None or not identity.groups:
                 return group != owner.group
-            owner.identity = replace(identity, foreground=group in identity.groups)
+            if identity.foreground is not (group in identity.groups):
+                owner.identity = replace(identity, foreground=not identity.foreground)
             # Another program in front may be an agent of its own; the same one again is not looked at twice.
             changed = group not in identity.groups and group != owner.group
             owner.group = group

@@ -63,6 +63,11 @@ class Published:
         return foreign(self.raw_state, self.state)
 
     @property
+    def touched(self) -> bool:
+        """Whether we, or a report, have ever said anything of this pane."""
+        return bool(self.version or self.claim or self.state or self.raw_state)
+
+    @property
     def marked(self) -> bool:
         """Whether the attention mark is up."""
         return bool(self.options.get("@agent_attention"))

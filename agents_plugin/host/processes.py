@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from agents_plugin.core.trees import START_SLACK, Proc, subtree
+from agents_plugin.core.trees import Proc, same_process, subtree
 
 _PAGE = 4096
 _MAX_READ = 65536  # of a command line or environment: prompts can be huge
@@ -75,8 +75,13 @@ def chain(pid: int, table: Mapping[int, Proc]) -> dict[int, Proc]:
 
 def alive(pid: int, started: float | None) -> bool:
     """Whether `pid` is (still) the process that began at `started`; a zombie is dead. One read of /proc."""
+    return glance(pid, started) is not None
+
+
+def glance(pid: int, started: float | None) -> Proc | None:
+    """The process that began at `started`, without arguments; None once it ended. One read of /proc."""
     proc = backend().stat(pid)
-    return proc is not None and not proc.zombie and (started is None or abs(proc.started - started) <= START_SLACK)
+    return proc if proc is not None and not proc.zombie and same_process(proc, started) else None
 
 
 def cpu_ticks(pid: int) -> int | None:
