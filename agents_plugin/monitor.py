@@ -15,7 +15,7 @@ from agents_plugin import __version__, repair
 from agents_plugin.core.text import strip_controls
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
-from agents_plugin.host.runtime import MonitorLock, Runtime, open_runtime, remove_stale
+from agents_plugin.host.runtime import Holder, MonitorLock, Runtime, open_runtime, remove_stale
 from agents_plugin.server import Target
 from agents_plugin.tmux.runner import ServerGone, TmuxError
 
@@ -24,6 +24,8 @@ from agents_plugin.tmux.runner import ServerGone, TmuxError
 BUSY_S, ASKED_S, QUIET_S, POKED_S = 1.0, 1.5, 3.0, 0.25
 #: Seconds a poke keeps passes frequent, between looks at records and processes, and between checks of ourselves.
 POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 30.0
+#: Seconds between the two looks at an old beat; longer than any pause between passes.
+SECOND_LOOK_S = 4.0
 #: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
 AWAKE_TICKS = 2
 
@@ -35,27 +37,39 @@ def build() -> str:
 
 
 def take_lock(runtime: Runtime, version: str, patience_s: float = 3.0) -> MonitorLock | None:
-    """Become the monitor. One of another version is asked to leave; None when the same version is at work."""
+    """Become the monitor. One of another version is asked to leave, one that hangs is killed.
+
+    None when the same version is at work, or the one there is does not go.
+    """
     until = time.monotonic() + patience_s
-    asked = False
+    asked: Holder | None = None
     while True:
         lock = runtime.lock(version)
         if lock is not None:
             return lock
         holder = runtime.holder()
-        if holder is not None and holder.version == version:
-            return None
-        if holder is not None and not asked:
-            asked = True
-            _terminate(holder.pid)
+        if holder is not None and holder != asked:
+            hung = _hangs(runtime, holder)
+            if holder.version == version and not hung:
+                return None
+            asked, until = holder, time.monotonic() + patience_s
+            _send(holder.pid, signal.SIGKILL if hung else signal.SIGTERM)
         if time.monotonic() > until:
             return None
         time.sleep(0.05)
 
 
-def _terminate(pid: int) -> None:
+def _hangs(runtime: Runtime, holder: Holder) -> bool:
+    """Two looks at the beat: a machine that slept wakes with an old one, and who lives beats with its next pass."""
+    if not runtime.hangs():
+        return False
+    time.sleep(SECOND_LOOK_S)
+    return runtime.hangs() and runtime.holder() == holder
+
+
+def _send(pid: int, number: signal.Signals) -> None:
     try:
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, number)
     except OSError:
         return
 
@@ -92,6 +106,7 @@ class Monitor:
         try:
             while not self.stopped:
                 last = self._pass()
+                self.runtime.beat()
                 if last is not None and not (last.settings.enabled and last.settings.monitor):
                     break
                 self._wait(last)
@@ -229,7 +244,11 @@ def serve(target: Target, server_pid: int) -> int:
     version = build()
     lock = take_lock(runtime, version)
     if lock is None:
-        return 0
+        holder = runtime.holder()
+        if holder is None or not runtime.hangs():
+            return 0
+        print(f"process {holder.pid} hangs and cannot be ended", file=sys.stderr)
+        return 1
     from agents_plugin.integrations.work import follow_the_plugin
 
     follow_the_plugin(os.environ)

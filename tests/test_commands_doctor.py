@@ -77,6 +77,15 @@ def test_a_healthy_server_has_no_problem(fine: Server) -> None:
     assert all(line.split()[0] in ("ok", "warn", "problem") for line in text.splitlines())
 
 
+@pytest.mark.skipif(not Path("/proc/uptime").exists(), reason="beats are compared with the uptime")
+def test_a_hung_monitor_is_a_problem(fine: Server) -> None:
+    up = int(float(Path("/proc/uptime").read_text().split()[0]))
+    (open_runtime(fine.pid, fine.env).path / "beat").write_text(f"{up - 100}\n")
+    code, found = doctor(fine)
+    assert code == 1
+    assert "does not answer since 10" in about(found, "monitor", "problem")
+
+
 def test_a_server_without_the_plugin(server: Server) -> None:
     code, found = doctor(server)
     assert code == 1

@@ -159,6 +159,55 @@ def test_a_killed_monitor_is_back_within_an_interval(ready: Server) -> None:
     assert actor.state() == "blocked/permission"
 
 
+def old_beat(server: Server) -> None:
+    up = int(float(Path("/proc/uptime").read_text().split()[0]))
+    (runtime(server) / "beat").write_text(f"{up - 31}\n")
+
+
+@pytest.mark.skipif(not Path("/proc/uptime").exists(), reason="beats are compared with the uptime")
+class TestHung:
+    """A monitor that lives and does nothing is no monitor."""
+
+    @pytest.mark.parametrize("by", ["tick", "poke"])
+    def test_it_is_replaced(self, by: str, ready: Server) -> None:
+        tick(ready)
+        first = wait_for(lambda: monitor_pid(ready), what="monitor")
+        wait_for(lambda: not (runtime(ready) / "starting").exists(), what="the start is over")
+        os.kill(first, signal.SIGSTOP)
+        old_beat(ready)
+        tick(ready) if by == "tick" else poke(ready)
+        wait_for(lambda: monitor_pid(ready) not in (0, first), what="another monitor")
+        wait_for(lambda: not alive(first), what="the hung one gone")
+        wait_for(lambda: not (runtime(ready) / "starting").exists(), what="the start is over")
+        tick(ready)
+        stays(lambda: not (runtime(ready) / "starting").exists(), 0.5)
+
+    def test_a_machine_that_slept_keeps_its_monitor(self, ready: Server) -> None:
+        log = counting_python(ready)
+        tick(ready)
+        first = wait_for(lambda: monitor_pid(ready), what="monitor")
+        wait_for(lambda: not (runtime(ready) / "starting").exists(), what="the start is over")
+        old_beat(ready)
+        tick(ready)
+        wait_for(lambda: len(lines(log)) == 2, what="a second one looks")
+        wait_for(lambda: not (runtime(ready) / "starting").exists(), what="it has looked")
+        assert monitor_pid(ready) == first
+        assert alive(first)
+
+    @pytest.mark.parametrize("beat", ["", "x\n", "99999999999\n"], ids=["empty", "garbled", "of-a-longer-uptime"])
+    def test_a_beat_that_says_nothing(
+        self, beat: str, ready: Server, bystander: subprocess.Popen[bytes], tmp_path: Path
+    ) -> None:
+        log = counting_python(ready)
+        fake_lock(ready, bystander.pid)
+        (runtime(ready) / "beat").write_text(beat)
+        tick(ready)
+        poke(ready)
+        stays(lambda: not lines(log), 0.5)
+        bystander.kill()
+        bystander.wait()
+
+
 def test_a_newer_plugin_takes_over(ready: Server, tmp_path: Path) -> None:
     load(ready)
     first = wait_for(lambda: monitor_pid(ready))

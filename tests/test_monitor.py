@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from agents_plugin import monitor
+from agents_plugin.host import processes
+from agents_plugin.host.runtime import BEAT_OLD_S, open_runtime, uptime
 from agents_plugin.monitor import pause_after
 from tests.actor import Actor
 from tests.stage import BLOCKED, IDLE, WORKING, Stage
@@ -140,6 +143,29 @@ def test_a_newer_version_takes_over(plugged: Server, start: Start, tmp_path: Pat
     new = start(plugged, root=other)
     wait_for(lambda: holder(plugged) == new.pid, what="the new one")
     assert old.wait(timeout=10) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/uptime").exists(), reason="beats are compared with the uptime")
+@pytest.mark.parametrize("beats", [True, False], ids=["woken-with-the-machine", "hung"])
+def test_one_that_does_not_beat_is_looked_at_twice(
+    beats: bool, plugged: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A laptop that slept wakes with an old beat: only a monitor that stays silent is killed."""
+    runtime = open_runtime(plugged.pid, plugged.env)
+    lock = runtime.lock("1")
+    assert lock is not None
+    process = subprocess.Popen(["sleep", "60"])
+    runtime.path.joinpath("monitor").write_text(f"{process.pid} {processes.start_token(process.pid)} 1\n")
+    runtime.path.joinpath("beat").write_text(f"{int(uptime() or 0) - BEAT_OLD_S - 1}\n")
+    monkeypatch.setattr(monitor, "SECOND_LOOK_S", 0.2)
+    if beats:
+        monkeypatch.setattr(time, "sleep", lambda seconds: runtime.beat())
+    assert monitor.take_lock(runtime, "1", patience_s=0.2) is None
+    if beats:
+        assert process.poll() is None
+        process.kill()
+    assert process.wait(timeout=5) == -signal.SIGKILL
+    lock.release()
 
 
 def test_turning_the_monitor_off_ends_it(plugged: Server, start: Start) -> None:

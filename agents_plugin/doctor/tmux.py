@@ -168,6 +168,11 @@ def monitor(runtime: Runtime, settings: Settings, found: Installed) -> Iterator[
         level = problem if loaded(found) and settings.enabled else warn
         yield level("monitor", "not running: states stand still until the status line's next tick starts it")
         return
+    if runtime.hangs():
+        yield problem(
+            "monitor", f"process {holder.pid} does not answer since {runtime.beat_age()} s; it is replaced soon"
+        )
+        return
     started = processes.started_of(holder.pid)
     age = f", for {_span(time.time() - started)}" if started else ""
     yield ok("monitor", f"process {holder.pid}{age}, version {holder.version or 'unknown'}")

@@ -25,6 +25,8 @@ from agents_plugin.host import processes
 LOG_BYTES = 256 * 1024
 _MEMORY_BYTES = 4 * 1024 * 1024
 _MEMORY_SCHEMA = 1
+#: Seconds without a beat after which a monitor counts as hung; `scripts/drive` and `scripts/poke` say the same.
+BEAT_OLD_S = 30
 
 
 class RuntimeRefused(Exception):
@@ -187,6 +189,7 @@ class Runtime:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             pid = os.getpid()
+            self.beat()  # before our name is in it: the beat of a monitor before us may be old
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{pid} {processes.start_token(pid)} {version}\n".encode(), 0)
         except OSError:
@@ -203,6 +206,33 @@ class Runtime:
         if processes.start_token(pid) != fields[1] or not processes.alive(pid, None):
             return None
         return Holder(pid, fields[2] if len(fields) > 2 else "")
+
+    def beat(self) -> None:
+        """Write when we were last seen at work: the machine's uptime, whole seconds. Nothing without /proc/uptime."""
+        now = uptime()
+        if now is None:
+            return
+        path = self.path / "beat"
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(path, flags, 0o600)
+            try:
+                os.pwrite(descriptor, f"{int(now):<12}\n".encode(), 0)
+            finally:
+                os.close(descriptor)
+        except OSError:  # a beat that stands still would have us killed
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def beat_age(self) -> int | None:
+        """Seconds since the monitor's last beat; None when that is not known."""
+        now, beat = uptime(), self._text("beat", 32).strip()
+        return None if now is None or not (beat.isascii() and beat.isdigit()) else max(0, int(now) - int(beat))
+
+    def hangs(self) -> bool:
+        """Whether the last beat is too old for a monitor at work, or a machine that was just asleep."""
+        age = self.beat_age()
+        return age is not None and age > BEAT_OLD_S
 
     def poke_reader(self) -> Poke:
         """The FIFO's reading end, for the monitor."""
@@ -297,6 +327,18 @@ class Runtime:
                 return stream.read(limit).decode("utf-8", "replace")
         except OSError:
             return ""
+
+
+def uptime() -> float | None:
+    """Seconds since the machine started, sleep included; None where /proc/uptime is missing.
+
+    The file and not the clock behind it: what shells compare with may be a container's own.
+    """
+    try:
+        with open("/proc/uptime", "rb") as stream:
+            return float(stream.read(64).split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def write_atomic(path: Path, text: str) -> bool:
