@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -23,7 +24,9 @@ from agents_plugin.tmux.runner import ServerGone, TmuxError
 #: happens, and right after a poke.
 BUSY_S, ASKED_S, QUIET_S, POKED_S = 1.0, 1.5, 3.0, 0.25
 #: Seconds a poke keeps passes frequent, between looks at records and processes, and between checks of ourselves.
-POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 30.0
+POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 60.0
+#: The same glance while nothing happens: half the cost of a machine at rest.
+QUIET_GLANCE_S = 0.5
 #: Seconds between the two looks at an old beat; longer than any pause between passes.
 SECOND_LOOK_S = 4.0
 #: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
@@ -104,14 +107,18 @@ class Monitor:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.runtime.announce()
         try:
+            last = self._pass()
+            # What the first pass made stays for good: later collections need not look through it.
+            gc.collect()
+            gc.freeze()
             while not self.stopped:
-                last = self._pass()
                 self.runtime.beat()
                 if last is not None and not (last.settings.enabled and last.settings.monitor):
                     break
                 self._wait(last)
                 if self._renewed():
                     return True
+                last = self._pass() if not self.stopped else None
         except ServerGone:
             self.runtime.withdraw()
         finally:
@@ -151,9 +158,10 @@ class Monitor:
         if now < self.poked_until:
             pause = min(pause, POKED_S)
         until = now + pause
+        glance = GLANCE_S if last is None or last.busy or last.asked else QUIET_GLANCE_S
         self._glance_at_processes(last, True)
         while not self.stopped and (left := until - time.monotonic()) > 0:
-            if self.poke.wait(min(left, GLANCE_S)):
+            if self.poke.wait(min(left, glance)):
                 self.poked_until = time.monotonic() + POKE_LASTS_S
                 return
             if not self._server_lives():
