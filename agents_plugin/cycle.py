@@ -78,7 +78,7 @@ class Cycle:
 
         `keep` stores what events added up to, before they are removed from the spool.
         """
-        subjects, snapshot = self.observe()
+        subjects, snapshot = self.observe(beat=True)
         self.judge(subjects)
         done = self._write(subjects, snapshot)
         if keep and done.heard:
@@ -88,10 +88,10 @@ class Cycle:
 
     # observe, identify
 
-    def observe(self) -> tuple[list[Subject], Snapshot]:
-        """Every pane with what is known of it before its screen is read."""
+    def observe(self, *, beat: bool = False) -> tuple[list[Subject], Snapshot]:
+        """Every pane with what is known of it before its screen is read. `beat`: leave the time for our hooks."""
         self._listed_ms = self.clock.wall_ms()
-        snapshot = observe(self.runner)
+        snapshot = observe(self.runner, self._listed_ms // 1000 if beat else None)
         self._configure(snapshot.settings)
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)

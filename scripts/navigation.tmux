@@ -3,6 +3,8 @@
 
 # Arriving at a pane, and leaving one. AGENTS_AT (hidden, per session, absent while nobody is attached to it) is the pane
 # the session showed before: tmux's own {last} names a pane nobody left after kill-pane, kill-window, switch-client -t %p.
+# AGENTS_BEAT is when the helper last passed: a minute before the last key it is dead, and no status line need be drawn to
+# revive it. Setting it here makes that one try a minute.
 %hidden AGENTS_BODY='\
 if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
   if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{window_active_clients}}" {\
@@ -13,6 +15,9 @@ if-shell -F "#{&&:#{window_active},#{!=:#{AGENTS_AT},#{pane_id}}}" {\
     }\
   } ;\
   if-shell -F "#{session_attached}" { set-environment -hF AGENTS_AT "#{pane_id}" } ;\
+  if-shell -F "#{e|>|:#{session_activity},#{e|+|:#{AGENTS_BEAT},60}}" {\
+    set-environment -ghF AGENTS_BEAT "#{session_activity}" ; run-shell -b "#{AGENTS_POKE}"\
+  } ;\
   if-shell -F "#{AGENTS_CLEARED}" {\
     set-environment -ghu AGENTS_CLEARED ; run-shell -C agents-rollup ; run-shell -b "#{AGENTS_POKE}"\
   }\

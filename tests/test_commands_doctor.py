@@ -79,11 +79,25 @@ def test_a_healthy_server_has_no_problem(fine: Server) -> None:
 
 @pytest.mark.skipif(not Path("/proc/uptime").exists(), reason="beats are compared with the uptime")
 def test_a_hung_monitor_is_a_problem(fine: Server) -> None:
+    from agents_plugin.host.runtime import open_runtime
+
     up = int(float(Path("/proc/uptime").read_text().split()[0]))
     (open_runtime(fine.pid, fine.env).path / "beat").write_text(f"{up - 100}\n")
     code, found = doctor(fine)
     assert code == 1
     assert "does not answer since 10" in about(found, "monitor", "problem")
+
+
+def test_without_a_drawn_status_line_it_says_what_starts_a_helper(server: Server) -> None:
+    """No tick comes with `status off` or without a client."""
+    load(server)
+    assert "no client is attached: the next switch of windows" in about(doctor(server)[1], "monitor", "problem")
+    server.attach("main")
+    assert "until the status line's next tick" in about(doctor(server)[1], "monitor", "problem")
+    server.cmd("set-option", "-g", "status", "off")
+    found = doctor(server)[1]
+    assert "the status line is off: the next switch of windows" in about(found, "monitor", "problem")
+    assert "is off (status off)" in about(found, "status", "ok")
 
 
 def test_a_server_without_the_plugin(server: Server) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agents_plugin import repair
@@ -157,6 +158,22 @@ def test_a_killed_monitor_is_back_within_an_interval(ready: Server) -> None:
     assert actor.state() == "blocked/permission"
     wait_for(lambda: monitor_pid(ready) not in (0, first), what="another monitor")
     assert actor.state() == "blocked/permission"
+
+
+def test_without_a_status_line_the_next_switch_of_windows_brings_it_back(ready: Server) -> None:
+    ready.cmd("set-option", "-g", "status", "off")
+    ready.window()
+    load(ready)
+    settle(ready)
+    client = ready.attach("main")
+    first = wait_for(lambda: monitor_pid(ready))
+    wait_for(lambda: ready.hidden().get("AGENTS_BEAT"), what="a pass")
+    wait_for(lambda: not (runtime(ready) / "starting").exists(), what="the start is over")
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: not psutil.pid_exists(first), what="gone, reaped too")
+    ready.cmd("set-environment", "-gh", "AGENTS_BEAT", str(int(time.time()) - 70))
+    client.send("\x02n")
+    wait_for(lambda: monitor_pid(ready) not in (0, first), what="another monitor")
 
 
 def old_beat(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Desk:
 
     def load(self) -> None:
         text = ROLLUP + f"set-environment -gh AGENTS_POKE 'echo x >>{self.poked}'\n"
+        text += f"set-environment -gh AGENTS_BEAT {int(time.time())}\n"  # as if a helper lived
         self.server.cmd("source-file", "-", stdin=text + (ROOT / "scripts" / "navigation.tmux").read_text())
 
     def flag(self, *panes: str) -> None:
@@ -307,6 +309,21 @@ def test_navigation_without_marks_starts_no_process(desk: Desk, client: Client) 
     client.settle()
     assert not desk.poked.exists()
     assert "AGENTS_ROLLED" not in desk.server.hidden()
+
+
+@pytest.mark.parametrize("beat", ["", "old"], ids=["never", "long-ago"])
+def test_a_helper_that_has_not_passed_for_long_is_poked_once(beat: str, desk: Desk, client: Client) -> None:
+    if beat:
+        desk.server.cmd("set-environment", "-gh", "AGENTS_BEAT", str(int(time.time()) - 70))
+    else:
+        desk.server.cmd("set-environment", "-ghu", "AGENTS_BEAT")
+    client.send(prefix("n"))
+    wait_for(desk.poked.exists, what="poke")
+    for key in "nop":
+        client.send(prefix(key))
+    client.settle()
+    assert desk.poked.read_text() == "x\n"
+    desk.quiet()
 
 
 def test_a_killed_pane_is_counted_out(desk: Desk) -> None:

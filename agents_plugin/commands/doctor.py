@@ -89,7 +89,7 @@ def _inside(found: server.Target, environ: dict[str, str]) -> Iterator[Finding]:
     yield from careful("hooks", lambda: tmux.hooks(have))
     yield from careful("keys", lambda: tmux.keys(have, settings))
     yield from careful("status", lambda: tmux.status_line(have))
-    yield from careful("monitor", lambda: tmux.monitor(runtime, settings, have))
+    yield from careful("monitor", lambda: tmux.monitor(runtime, settings, have, snapshot))
     yield from careful("noted", lambda: tmux.noted(runtime))
     yield from careful("panes", lambda: _panes(found))
 

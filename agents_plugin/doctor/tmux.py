@@ -132,7 +132,8 @@ def status_line(found: Installed) -> Iterator[Finding]:
         return
     text = found.status_left + found.status_right
     if DRIVER in text:
-        yield ok("status", "the driver is in the status line")
+        off = ", which is off (status off): a helper that ends is started by the next switch of windows"
+        yield ok("status", f"the driver is in the status line{off if found.status == 'off' else ''}")
     else:
         yield problem(
             "status", "the driver is gone from the status line (a theme loaded later?): load the plugin again"
@@ -154,7 +155,7 @@ def options(snapshot: Snapshot, settings: Settings, found: Installed) -> Iterato
         yield warn("options", "@agents-enabled is off: nothing is loaded")
 
 
-def monitor(runtime: Runtime, settings: Settings, found: Installed) -> Iterator[Finding]:
+def monitor(runtime: Runtime, settings: Settings, found: Installed, snapshot: Snapshot) -> Iterator[Finding]:
     """The helper: alive, its age, its code."""
     from agents_plugin.monitor import build
 
@@ -166,7 +167,14 @@ def monitor(runtime: Runtime, settings: Settings, found: Installed) -> Iterator[
         return
     if holder is None:
         level = problem if loaded(found) and settings.enabled else warn
-        yield level("monitor", "not running: states stand still until the status line's next tick starts it")
+        switch = "the next switch of windows or load of the plugin starts it"
+        if found.status == "off":
+            start = f"the status line is off: {switch}"
+        elif not snapshot.clients:
+            start = f"no client is attached: {switch}"
+        else:
+            start = "states stand still until the status line's next tick starts it"
+        yield level("monitor", f"not running: {start}")
         return
     if runtime.hangs():
         yield problem(

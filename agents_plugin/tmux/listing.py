@@ -55,14 +55,17 @@ class ListingError(TmuxError):
     """tmux answered with something that is no listing. Not the same as a server without panes."""
 
 
-def observe(runner: Runner) -> Snapshot:
+def observe(runner: Runner, beat: int | None = None) -> Snapshot:
     """Observe a server in one process. Raises ListingError and what the runner raises.
+
+    `beat`: epoch seconds, left in the server as the time of the last pass; our hooks see by it that no helper lives.
 
     A pane in a linked window or a grouped session is listed once. A row that does not parse hides no other pane; its
     pane id is in `unreadable`.
     """
     nonce = secrets.token_hex(4)
     output = runner.run(
+        *(() if beat is None else ("set-environment", "-gh", "AGENTS_BEAT", str(beat), ";")),
         "display-message",
         "-p",
         _format(nonce, "S", _SERVER_FACTS, _SERVER_TEXTS),

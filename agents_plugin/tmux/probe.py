@@ -41,6 +41,7 @@ class Installed:
     keys: Mapping[str, str] = field(default_factory=dict)
     status_left: str = ""
     status_right: str = ""
+    status: str = ""  # `off`, `on` or a number of lines
     options: tuple[str, ...] = ()  # names of global @agents- options
     masks: tuple[tuple[str, str], ...] = ()  # (session, window or pane, hook of its own that hides the global ones)
 
@@ -63,6 +64,7 @@ def installed(runner: Runner, places: Iterable[str] = ()) -> Installed:
         "keys": "list-keys -T prefix",
         "left": "show-options -gqv status-left",
         "right": "show-options -gqv status-right",
+        "status": "show-options -gqv status",
         "options": "show-options -g",
         **{f"place{n}": f"show-hooks {_level(place)} -t '{place}'" for n, place in enumerate(wanted)},
     }
@@ -80,6 +82,7 @@ def installed(runner: Runner, places: Iterable[str] = ()) -> Installed:
         keys={m[1]: m[2] for line in found.get("keys", "").splitlines() if (m := _KEY.match(line))},
         status_left=found.get("left", "").rstrip("\n"),
         status_right=found.get("right", "").rstrip("\n"),
+        status=found.get("status", "").strip(),
         options=tuple(re.findall(r"^(@agents-[\w-]+)", found.get("options", ""), re.M)),
         masks=tuple(
             (place, name)
