@@ -41,6 +41,11 @@ def main(arguments: list[str]) -> int:
         print(usage())
         return 0 if arguments else 2
     name, *rest = arguments
+    if name in ("--version", "version"):
+        from agents_plugin import __version__
+
+        print(f"agents.tmux {__version__}")
+        return 0
     if name.replace("-", "_") not in names():
         print(f"agents: there is no command {name}; `agents help` lists them", file=sys.stderr)
         return 2

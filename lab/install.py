@@ -22,8 +22,8 @@ class InstallError(RuntimeError):
 
 def cache() -> Path:
     """Where everything of the lab is kept between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "agents.tmux" / "lab"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "agents.tmux" / "lab"
 
 
 def install(wanted: Install, version: str = "") -> tuple[str, list[Path]]:

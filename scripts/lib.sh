@@ -8,12 +8,21 @@ agents_server() {
     case $AGENTS_SERVER in '' | *[!0-9]*) return 1 ;; esac
 }
 
+# AGENTS_PLACE: the value of an XDG variable, else the default. A relative one is ignored, as the XDG specification wants.
+agents_xdg() { # value, default
+    case $1 in
+    /*) AGENTS_PLACE=$1 ;;
+    *) AGENTS_PLACE=$2 ;;
+    esac
+}
+
 # AGENTS_RUN: the runtime directory of this server, made when missing; 1 when it is not ours alone (a link, another owner,
 # writable by others). The same as agents_plugin/host/runtime.py.
 agents_runtime() {
     agents_server || return 1
-    if [ -n "${XDG_RUNTIME_DIR:-}" ] && [ -d "$XDG_RUNTIME_DIR" ] && [ -O "$XDG_RUNTIME_DIR" ]; then
-        agents_base=$XDG_RUNTIME_DIR/agents.tmux
+    agents_xdg "${XDG_RUNTIME_DIR:-}" ''
+    if [ -n "$AGENTS_PLACE" ] && [ -d "$AGENTS_PLACE" ] && [ -O "$AGENTS_PLACE" ]; then
+        agents_base=$AGENTS_PLACE/agents.tmux
     else
         agents_base=${TMPDIR:-/tmp}
         agents_base=${agents_base%/}/agents.tmux-$(id -u)
@@ -28,7 +37,8 @@ agents_runtime() {
 
 # AGENTS_DATA: where the Python environment lives.
 agents_data() {
-    AGENTS_DATA=${XDG_DATA_HOME:-${HOME:-/nonexistent}/.local/share}/agents.tmux
+    agents_xdg "${XDG_DATA_HOME:-}" "${HOME:-/nonexistent}/.local/share"
+    AGENTS_DATA=$AGENTS_PLACE/agents.tmux
 }
 
 # AGENTS_PYTHON: the interpreter to use: this server's own choice, else the one bootstrap made or found.

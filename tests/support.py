@@ -75,7 +75,8 @@ def available_tmux() -> list[TmuxBinary]:
     if listed is not None:
         paths += listed.split(":")
     else:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agents.tmux"
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        cache = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "agents.tmux"
         paths += sorted(str(path) for path in cache.glob("tmux-*/bin/tmux"))
     found: dict[str, TmuxBinary] = {}
     for path in filter(None, paths):

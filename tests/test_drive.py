@@ -12,7 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents_plugin import repair
+from agents_plugin import __version__, repair
+from agents_plugin.doctor.machine import data_dir
+from agents_plugin.host.runtime import base_dir
 from agents_plugin.tmux.runner import Runner
 from tests.actor import Actor
 from tests.loading import copy_plugin, give_python, load, monitor_pid, run_directory, settle
@@ -374,3 +376,21 @@ class TestPoke:
         done = subprocess.run([POKE], env=env, capture_output=True, timeout=10, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         assert not list(tmp_path.iterdir())
+
+
+def test_a_relative_xdg_directory_is_ignored_by_both_languages(tmp_path: Path) -> None:
+    (tmp_path / "rel").mkdir()
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "TMUX": "/s,1,0"}
+    env |= {"XDG_DATA_HOME": "rel", "XDG_RUNTIME_DIR": "rel"}
+    text = f'. "{ROOT}/scripts/lib.sh"; agents_runtime; agents_data; echo "$AGENTS_RUN"; echo "$AGENTS_DATA"'
+    said = subprocess.run(["sh", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [str(base_dir(env) / "1"), str(data_dir(env))]
+    assert said.count(str(tmp_path)) == 2
+    assert not list((tmp_path / "rel").iterdir())
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_the_version(word: str, tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    for command in ([ROOT / "scripts" / "agents"], [sys.executable, ROOT / "agents_plugin" / "__main__.py"]):
+        assert subprocess.check_output([*command, word], env=env, text=True) == f"agents.tmux {__version__}\n"

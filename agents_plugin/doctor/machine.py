@@ -103,7 +103,9 @@ def reading_processes() -> Iterator[Finding]:
 
 def data_dir(environ: Mapping[str, str]) -> Path:
     """Where the Python environment and its log are; the same as in `scripts/lib.sh`."""
-    return Path(environ.get("XDG_DATA_HOME") or f"{environ.get('HOME', '/nonexistent')}/.local/share") / "agents.tmux"
+    base = environ.get("XDG_DATA_HOME", "")
+    place = base if base.startswith("/") else f"{environ.get('HOME') or '/nonexistent'}/.local/share"
+    return Path(place) / "agents.tmux"
 
 
 def tail(path: Path) -> str:

@@ -37,7 +37,7 @@ def base_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Where all servers of this user keep their runtime directories. Nothing is made."""
     uid = os.getuid()
     xdg = environ.get("XDG_RUNTIME_DIR", "")
-    if xdg:
+    if xdg.startswith("/"):  # a relative one is ignored, as the XDG specification wants
         with contextlib.suppress(OSError):
             facts = Path(xdg).stat()
             if stat.S_ISDIR(facts.st_mode) and facts.st_uid == uid:
