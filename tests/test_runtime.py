@@ -331,6 +331,25 @@ def test_left_overs_of_dead_servers_are_removed(here: Runtime, env: dict[str, st
     runtime.remove_stale({})
 
 
+@pytest.mark.parametrize(
+    ("silent", "held", "goes"),
+    [(True, False, True), (False, False, False), (True, True, False)],
+    ids=["old", "fresh", "old-with-a-helper"],
+)
+def test_a_pid_that_is_no_tmux_by_now(silent: bool, held: bool, goes: bool, tmp_path: Path) -> None:
+    env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    here = runtime.open_runtime(os.getpid(), env)
+    lock = here.lock("1") if held else None
+    (here.path / "log").touch()
+    if silent:
+        for path in (*here.path.iterdir(), here.path):
+            os.utime(path, (1, 1))
+    runtime.remove_stale(env)
+    assert here.path.exists() is not goes
+    if lock:
+        lock.release()
+
+
 def test_clocks() -> None:
     clock = Clock()
     assert abs(clock.wall_ms() - time.time() * 1000) < 5000

@@ -25,6 +25,8 @@ from agents_plugin.host import processes
 LOG_BYTES = 256 * 1024
 _MEMORY_BYTES = 4 * 1024 * 1024
 _MEMORY_SCHEMA = 1
+#: Seconds nothing was written to a directory before its server may be somebody else's process.
+_SILENT_S = 3600
 #: Seconds without a beat after which a monitor counts as hung; `scripts/drive` and `scripts/poke` say the same.
 BEAT_OLD_S = 30
 
@@ -79,13 +81,27 @@ def remove_stale(environ: Mapping[str, str] = os.environ) -> None:
     """Remove what servers that are gone left behind: their directories and the links hooks follow."""
     with contextlib.suppress(OSError):
         for entry in list(base_dir(environ).iterdir()):
-            if entry.name.isdecimal() and not processes.alive(int(entry.name), None):
+            if entry.name.isdecimal() and _left_behind(entry):
                 shutil.rmtree(entry, ignore_errors=True)
     state = state_dir(environ)
     with contextlib.suppress(OSError):
         for link in list((state / "servers").iterdir()) if state else []:
             if link.is_symlink() and not link.exists():
                 link.unlink(missing_ok=True)
+
+
+def _left_behind(entry: Path) -> bool:
+    """Whether the server is gone, or its pid is another program's by now: no tmux, no helper, an hour of silence."""
+    pid = int(entry.name)
+    server = processes.backend().stat(pid)
+    if server is None or server.zombie:
+        return True
+    if "tmux" in server.comm or Runtime(entry, pid).holder() is not None:
+        return False
+    with contextlib.suppress(OSError):
+        newest = max(path.lstat().st_mtime for path in (entry, *entry.iterdir()))
+        return time.time() - newest > _SILENT_S
+    return False
 
 
 @dataclass(frozen=True)
