@@ -16,12 +16,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from agents_plugin.core.screen import read
 from agents_plugin.cycle import Cycle
+from agents_plugin.manifests import Catalog
+from agents_plugin.saved import load_screen
 from agents_plugin.tmux import listing
 from agents_plugin.tmux.runner import Runner
 from scripts import panes
@@ -254,12 +258,27 @@ def rest(seconds: float) -> bool:
         )
 
 
+def rules(runs: int) -> bool:
+    """One screen of 200 rows read with 24 manifests, compiled before: what 24 kinds of agents would cost one pane."""
+    manifests = list(Catalog())[:24]
+    recorded, _ = load_screen(ROOT / "fixtures" / "claude" / "idle__quote_trap__w100.txt")
+    above = tuple(f"● row {number} of a long answer, with words and numbers" for number in range(200))
+    took = []
+    for run in range(runs + 1):
+        # Another text in every run: what is kept of the last screen must not help.
+        screen = replace(recorded, lines=(*above, f"run {run}", *recorded.lines)[-200:])
+        took.append(timed(lambda screen=screen: [read(manifest, screen) for manifest in manifests]))  # type: ignore[misc]
+    return say(
+        "rules_24_manifests_ms", None, statistics.median(took[1:]), manifests=len(manifests), rows=200, runs=runs
+    )
+
+
 def main() -> int:
     """Run the chosen benchmarks; 1 when a gate failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="samples per median (default 20)")
     parser.add_argument("--seconds", type=float, default=60, help="how long to watch at rest (default 60)")
-    parser.add_argument("only", nargs="*", help="quiet cold changing drive oneshot rest; default all")
+    parser.add_argument("only", nargs="*", help="quiet cold changing drive oneshot rules rest; default all")
     args = parser.parse_args()
     benches: dict[str, Callable[[], bool]] = {
         "quiet": lambda: quiet_pass(args.runs),
@@ -267,6 +286,7 @@ def main() -> int:
         "changing": lambda: changing(args.runs),
         "drive": lambda: drive_tick(args.runs),
         "oneshot": lambda: one_shot(args.runs),
+        "rules": lambda: rules(args.runs),
         "rest": lambda: rest(args.seconds),
     }
     unknown = set(args.only) - set(benches)
