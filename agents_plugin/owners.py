@@ -29,7 +29,6 @@ class Owners:
 
     def __init__(self) -> None:
         self._known: dict[str, _Owner] = {}
-        self.walks = 0  # trees walked so far: a quiet pass walks none
 
     def resolve(
         self,
@@ -95,7 +94,6 @@ class Owners:
         missing = [row.pane_pid for row in rows if swept.get(row.pane_pid) is None]
         groups = {**swept, **processes.foreground_groups(missing)}
         for row in rows:
-            self.walks += 1
             known = self._known.get(row.pane_id)
             group = groups.get(row.pane_pid)
             identity = identify(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from agents_plugin.core.evidence import Screen
-from agents_plugin.core.matchers import All, Any, Contains, Matcher, Not, Pattern
 from agents_plugin.core.screen import read
 from tests.fixtures_index import FULL_DEPTH, Saved, manifest, saved
+from tests.phrases import phrases
 from tests.reflow import reflow
 
 WIDTHS = (30, 40, 60, 100, 200)
@@ -59,19 +59,6 @@ def test_case_040_quoted_dialog(item: Saved, quote: str) -> None:
                 foot, title = composer(item.agent, cols, working, rows)
                 got = state(item.agent, [*body, *ended(item.agent), *foot], title, cols)
                 assert got == ("working" if working else "idle"), (cols, working, rows)
-
-
-def phrases(matcher: Matcher) -> Iterator[str]:
-    """Every literal text a rule looks for, and a readable form of its expressions."""
-    if isinstance(matcher, Contains):
-        yield from (written for _, written in matcher.needles)
-    elif isinstance(matcher, (All, Any)):
-        for part in matcher.matchers:
-            yield from phrases(part)
-    elif isinstance(matcher, Pattern):
-        yield from phrases(matcher.matcher)
-    elif not isinstance(matcher, Not):
-        yield matcher.label.split(": ", 1)[1]
 
 
 BLOCKED_RULES = [(agent, rule) for agent in FULL_DEPTH for rule in manifest(agent).rules if rule.state == "blocked"]

@@ -10,10 +10,10 @@ import pytest
 
 from agents_plugin.core.evidence import Match, Screen
 from agents_plugin.core.identity import recognise
-from agents_plugin.core.matchers import All, Any, Contains, Matcher, Not, Pattern
 from agents_plugin.core.screen import read, trace
 from agents_plugin.core.trees import Proc
 from tests.fixtures_index import CATALOG, Saved, manifest, saved
+from tests.phrases import phrases
 from tests.rewrap import rewrap
 
 AGENTS = ("opencode", "gemini", "aider", "copilot", "pi", "kilo", "qwen")
@@ -215,19 +215,6 @@ def test_case_040_quoted_dialogs_above_the_composer(item: Saved, quote: str) -> 
         assert told(best(item, placed)) == item.expect["state"], dialog.id
         unplaced = replace(item.screen, lines=rows, cursor_y=None, cursor_x=None, cursor_shown=None)
         assert told(best(item, unplaced)) != "blocked", dialog.id
-
-
-def phrases(matcher: Matcher) -> Iterator[str]:
-    """Every literal text a rule looks for, and a readable form of its expressions."""
-    if isinstance(matcher, Contains):
-        yield from (written for _, written in matcher.needles)
-    elif isinstance(matcher, (All, Any)):
-        for part in matcher.matchers:
-            yield from phrases(part)
-    elif isinstance(matcher, Pattern):
-        yield from phrases(matcher.matcher)
-    elif not isinstance(matcher, Not):
-        yield matcher.label.split(": ", 1)[1]
 
 
 @pytest.mark.parametrize("quote", QUOTED)

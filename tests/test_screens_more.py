@@ -13,10 +13,10 @@ import pytest
 
 from agents_plugin.core.evidence import Match, Screen
 from agents_plugin.core.identity import recognise
-from agents_plugin.core.matchers import All, Any, Contains, Matcher, Not, Pattern
 from agents_plugin.core.screen import read, trace
 from agents_plugin.core.trees import Proc
 from tests.fixtures_index import CATALOG, Saved, manifest, saved
+from tests.phrases import phrases
 from tests.rewrap import rewrap
 from tests.unrecorded import UNRECORDED
 
@@ -201,19 +201,6 @@ def test_a_composer_quoted_above_a_dialog_hides_nothing(agent: str) -> None:
                     down = None if dialog.screen.cursor_y is None else dialog.screen.cursor_y + len(lines[row:]) + 1
                     placed = replace(dialog.screen, lines=rows, cursor_y=down)
                     assert told_of(item, placed) == "blocked", (item.id, dialog.id, quote)
-
-
-def phrases(matcher: Matcher) -> Iterator[str]:
-    """Every literal text a rule looks for, and a readable form of its expressions."""
-    if isinstance(matcher, Contains):
-        yield from (written for _, written in matcher.needles)
-    elif isinstance(matcher, (All, Any)):
-        for part in matcher.matchers:
-            yield from phrases(part)
-    elif isinstance(matcher, Pattern):
-        yield from phrases(matcher.matcher)
-    elif not isinstance(matcher, Not):
-        yield matcher.label.split(": ", 1)[1]
 
 
 @pytest.mark.parametrize("agent", WITH_FOOT)
