@@ -122,15 +122,14 @@ class Cycle:
         words = self.intake.words(snapshot.panes, self.clock.wall_ms())
         if not words:
             return owners
-        known = {manifest.id: manifest for manifest in self.catalog}
-        newcomers = self.intake.newcomers(words, owners, known)
+        newcomers = self.intake.newcomers(words, owners, self.catalog)
         if newcomers:
             found = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
             # Without a start time nothing is known of an owner but that it spoke: it has ended, its shell is left.
             owners = {p: o if o and (o.started is not None or p not in newcomers) else None for p, o in found.items()}
         sessions = {pane: self._session(published[pane], owner) for pane, owner in owners.items() if owner}
         shown = partial(_shown, {row.pane_id: row.title for row in snapshot.panes}, owners)
-        for pane, signals in self.intake.signals(words, owners, sessions, known, shown).items():
+        for pane, signals in self.intake.signals(words, owners, sessions, self.catalog, shown).items():
             owner = owners[pane]
             if owner is None:
                 continue

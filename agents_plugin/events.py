@@ -23,6 +23,7 @@ from agents_plugin.core.trees import Proc, ancestry
 from agents_plugin.host import processes
 from agents_plugin.host.heard import mark
 from agents_plugin.host.spool import Event, Spool
+from agents_plugin.manifests import Catalog
 
 #: An event that is nobody's yet may be of a pane that was listed too early.
 AGAIN_MS = 3_000
@@ -130,13 +131,13 @@ class Intake:
         return found
 
     def newcomers(
-        self, words: Iterable[Word], owners: Mapping[str, Identity | None], manifests: Mapping[str, Manifest]
+        self, words: Iterable[Word], owners: Mapping[str, Identity | None], catalog: Catalog
     ) -> dict[str, str]:
         """Panes in which nobody was recognised, though a program in them speaks as an agent: which, by pane id."""
         found: dict[str, str] = {}
         for word in words:
             owner = owners.get(word.pane) if word.pane else None
-            manifest = manifests.get(word.event.agent)
+            manifest = catalog.get(word.event.agent)
             if word.pane and (owner is None or not owner.agent) and manifest and manifest.hooks:
                 proc = self._table[word.pid]
                 # What is left of an agent that ended is a zombie, or the shell it was started from.
@@ -152,7 +153,7 @@ class Intake:
         words: Iterable[Word],
         owners: Mapping[str, Identity | None],
         sessions: Mapping[str, str],
-        manifests: Mapping[str, Manifest],
+        catalog: Catalog,
         shown: Callable[[str, str], bool],
     ) -> dict[str, list[Signal]]:
         """What the words mean, by pane. `sessions`: the conversation each pane was started with or last told of.
@@ -164,7 +165,7 @@ class Intake:
         found: dict[str, list[Signal]] = {}
         for word in words:
             event = word.event
-            manifest = manifests.get(event.agent)
+            manifest = catalog.get(event.agent)
             if manifest is None or manifest.hooks is None:
                 continue
             signal = interpret(manifest.hooks, event.event, payload_of(event), event.at_ms, key_of(event))
@@ -173,7 +174,7 @@ class Intake:
                 pane = _speaker(signal, event.agent, owners, sessions)
                 if pane is None or signal is None or not shown(pane, signal.session):
                     continue
-            elif not self._proven(word, owners.get(pane), tuple(manifests.values())):
+            elif not self._proven(word, owners.get(pane), catalog.outlines):
                 signal = None
             self._heard.append(event)
             if signal is not None:
