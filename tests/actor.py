@@ -28,6 +28,22 @@ done
 """
 
 
+def _writer(fifo: Path) -> int:
+    """The FIFO opened for writing, 0 as long as nobody reads it: a plain open would wait for a dead reader for good."""
+    try:
+        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return 0
+
+
+def _said(descriptor: int) -> bytes:
+    """What came through a FIFO so far, nothing yet included."""
+    try:
+        return os.read(descriptor, 64)
+    except BlockingIOError:
+        return b""
+
+
 class Actor:
     """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked."""
 
@@ -48,7 +64,9 @@ class Actor:
         if not program.exists():
             program.symlink_to(shell)
         script = place / "act"
-        script.write_text(_SCRIPT)
+        # Once: a shell that starts while its script is written anew reads an empty one, and ends.
+        if not script.exists():
+            script.write_text(_SCRIPT)
         self.fifo = place / f"fifo{len(list(place.iterdir()))}"
         for fifo in (self.fifo, Path(f"{self.fifo}.done")):
             os.mkfifo(fifo)
@@ -67,8 +85,7 @@ class Actor:
         """Draw any text; returns when tmux shows its last line."""
         screen = self.fifo.with_suffix(".screen")
         screen.write_text(text.replace("\n", "\r\n"), encoding="utf-8")
-        self.fifo.write_text(f"{screen} {title}\n", encoding="utf-8")
-        Path(f"{self.fifo}.done").read_text(encoding="utf-8")
+        self._ask(f"{screen} {title}")
         last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
         wait_for(lambda: last[:20] in self.server.screen(self.pane), what="the screen drawn")
 
@@ -82,13 +99,28 @@ class Actor:
         said = self.fifo.with_suffix(".payload")
         text = payload if isinstance(payload, str) else json.dumps(payload)
         said.write_text(text, encoding="utf-8")
-        self.fifo.write_text(f"hook {hook} {agent or self.name} {event} {said}\n", encoding="utf-8")
-        Path(f"{self.fifo}.done").read_text(encoding="utf-8")
+        self._ask(f"hook {hook} {agent or self.name} {event} {said}")
         return next(iter(set(spool.iterdir()) - before), spool)
 
     def quit(self) -> None:
         """End the program (and so the pane)."""
-        self.fifo.write_text("quit\n", encoding="utf-8")
+        self._tell("quit")
+
+    def _ask(self, line: str) -> None:
+        """Tell the program something and wait until it says that it is done."""
+        self._tell(line)
+        done = os.open(f"{self.fifo}.done", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            wait_for(lambda: _said(done), what=f"{self.name} in {self.pane} done with: {line}", interval=0.002)
+        finally:
+            os.close(done)
+
+    def _tell(self, line: str) -> None:
+        writer = wait_for(lambda: _writer(self.fifo), what=f"{self.name} in {self.pane} listening", interval=0.002)
+        try:
+            os.write(writer, f"{line}\n".encode())
+        finally:
+            os.close(writer)
 
     def state(self) -> str:
         """What is published: `blocked/permission`, `idle`, or nothing."""
