@@ -22,7 +22,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Seconds a wait may take before the test fails; generous because two workers share two cores.
+#: Seconds a wait may take before the test fails; generous because three workers share two cores.
 PATIENCE = 15.0
 
 
