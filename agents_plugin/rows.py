@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -183,6 +184,13 @@ def undoubled(text: str) -> str:
 def unstyled(segment: str) -> str:
     """A rendered status segment as plain text: styles gone, doubled `#` single."""
     return _SEGMENT.sub(lambda found: "#" if found[0] == "##" else "", segment)
+
+
+def task(title: str) -> str:
+    """A title without the spinner or mark that agents draw before it: `⠂ Fix login` is `Fix login`."""
+    head, _, rest = title.strip().partition(" ")
+    drawn = bool(head) and all(unicodedata.category(char) == "So" or char == "\ufe0f" for char in head)
+    return rest.strip() if drawn and rest.strip() else title
 
 
 def counts(rows: Iterable[AgentRow]) -> dict[str, int]:

@@ -154,6 +154,11 @@ def test_marks_are_ascii_where_asked_or_needed(server: Server) -> None:
     ascii_only = agents(server, "ls", env={"PYTHONIOENCODING": "ascii"})
     assert ascii_only.returncode == 0
     assert "*  working" in ascii_only.stdout
+    load(server)
+    server.cmd("agents-rollup")
+    bare = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert asked(server, "status", env=bare) == "*1\n"
+    assert asked_json(server, "status", env=bare)["status"] == "●1"
     server.cmd("set-option", "-g", "@agents-glyphs", "ascii")
     assert "●" not in asked(server, "ls")
 

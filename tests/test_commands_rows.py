@@ -11,7 +11,7 @@ from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.plan import Published, presentable
 from agents_plugin.core.states import Tier
 from agents_plugin.core.text import clean, width
-from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, undoubled, unstyled
+from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, task, undoubled, unstyled
 from agents_plugin.terminal import coloured, plain, table
 
 NOW = 1_800_000_000_000
@@ -80,6 +80,23 @@ def test_state_mark_and_need(name: str) -> None:
     options, wanted = STATES[name]
     found = made(pane(row(options=options)))
     assert (found.state, found.done, found.attention, found.needs_you) == wanted
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        pytest.param("⠂ Fix login", "Fix login", id="case-170-braille"),
+        pytest.param("✳ Fix login", "Fix login", id="case-170-star"),
+        pytest.param("◇  Ready (work)", "Ready (work)", id="case-170-diamond"),
+        pytest.param("✋\ufe0f Action Required", "Action Required", id="case-170-emoji"),
+        pytest.param("Fix login", "Fix login", id="case-170-none"),
+        pytest.param("π - work", "π - work", id="case-170-a-letter"),
+        pytest.param("⠂", "⠂", id="case-170-nothing-else"),
+        pytest.param("", "", id="case-170-empty"),
+    ],
+)
+def test_the_mark_before_a_title_is_not_its_task(title: str, shown: str) -> None:
+    assert task(title) == shown
 
 
 CONFIDENCE: dict[str, tuple[Pane, str]] = {

@@ -109,6 +109,12 @@ def test_case_042_mode_footer_is_no_work(mode: str) -> None:
     assert state("claude", ["● Hello.", "", rule, "❯", rule, f"  {mode}"], "✳ Claude Code", 80) == "idle"
 
 
+@pytest.mark.parametrize(("mark", "wanted"), [("⠂", "working"), ("✳", "idle")])
+def test_case_170_the_mark_before_the_title(mark: str, wanted: str) -> None:
+    foot, _ = composer("claude", 80, False, 0)
+    assert state("claude", ["● Hello.", "", *foot], f"{mark} Fix login", 80) == wanted
+
+
 def test_case_026_dialog_beats_spinner() -> None:
     item = next(item for item in DIALOGS if item.name == "blocked__bash_permission__w100")
     lines = ["✻ Thinking… (12s · esc to interrupt)", *item.screen.lines]

@@ -11,7 +11,7 @@ from agents_plugin.core.evidence import PaneRow, Snapshot
 from agents_plugin.core.plan import Published
 from agents_plugin.cycle import Cycle, Subject
 from agents_plugin.reach import guarded
-from agents_plugin.rows import SCHEMA, AgentRow, Pane, agent_rows, published_state
+from agents_plugin.rows import SCHEMA, AgentRow, Pane, agent_rows, published_state, task
 from agents_plugin.settings import GLYPHS, Settings
 from agents_plugin.terminal import coloured, colourful, columns, emit, emit_json, plain, table, unicode_output
 
@@ -116,7 +116,7 @@ def _cells(row: AgentRow, settings: Settings, ascii_only: bool, now_ms: int) -> 
     mark = GLYPHS[shown][1] if ascii_only else plain(settings.glyphs[shown], 2)
     state = f"{shown}/{row.detail}" if row.detail else shown
     name = row.display_name if row.display_name and row.source == "report" else row.agent
-    what = row.status_text or (row.title if row.title != row.host else "")
+    what = row.status_text or (task(row.title) if row.title != row.host else "")
     text = f"{row.dir.rstrip('/').rsplit('/', 1)[-1]}: {what}" if what and row.dir else what or row.dir
     where = f"{row.session}:{row.window}.{row.index} {row.window_name}"
     age = "-" if row.since_ms is None else duration(now_ms - row.since_ms)

@@ -10,7 +10,8 @@ from agents_plugin.core.plan import Published
 from agents_plugin.host.clock import Clock
 from agents_plugin.reach import guarded, runner_of
 from agents_plugin.rows import SCHEMA, Pane, agent_rows, counts, unstyled
-from agents_plugin.terminal import emit, emit_json, plain
+from agents_plugin.settings import GLYPHS
+from agents_plugin.terminal import emit, emit_json, plain, unicode_output
 from agents_plugin.tmux.contract import QUEUE, STATUS
 from agents_plugin.tmux.listing import observe
 
@@ -33,7 +34,8 @@ def _run(args: Namespace, found: server.Target) -> int:
     snapshot = observe(runner_of(found))
     segment = plain(unstyled(snapshot.globals.get(STATUS, "")))
     if not args.json:
-        emit([segment])
+        ascii_marks = {ord(mark): ascii_mark for mark, ascii_mark in GLYPHS.values()}
+        emit([segment if unicode_output() else segment.translate(ascii_marks)])
         return 0
     panes = [Pane(row, Published.of(row.pane_id, row.options, snapshot.environment)) for row in snapshot.panes]
     rows = agent_rows(panes, Clock().wall_ms(), socket.gethostname(), found.socket)
