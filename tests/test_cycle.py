@@ -259,9 +259,11 @@ def test_case_153_a_state_change_moves_no_focus_and_keeps_the_zoom(stage: Stage)
     assert server.format(neighbour, "#{pane_active}") == "1"
 
 
-def test_case_176_scrolled_back_is_read_live(stage: Stage) -> None:
-    """Copy mode hides nothing; with `@agents-scrolled freeze` the state is held instead."""
+@pytest.mark.parametrize("scrolled", ["live", "freeze"])
+def test_case_176_scrolled_back_is_read_live(stage: Stage, scrolled: str) -> None:
+    """What comes while you read the history is seen; with `@agents-scrolled freeze` the state is held instead."""
     server = stage.server
+    server.cmd("set-option", "-g", "@agents-scrolled", scrolled)
     actor = Actor(server)
     actor.draw("\n".join(f"line {number}" for number in range(200)))
     actor.show(WORKING)
@@ -269,9 +271,12 @@ def test_case_176_scrolled_back_is_read_live(stage: Stage) -> None:
     assert actor.state() == "working"
     server.cmd("copy-mode", "-t", actor.pane)
     server.cmd("send-keys", "-t", actor.pane, "-X", "history-top")
-    server.cmd("set-option", "-g", "@agents-scrolled", "freeze")
+    actor.show(BLOCKED)
     stage.step()
-    assert actor.state() == "working"
+    assert actor.state() == ("blocked/permission" if scrolled == "live" else "working")
+    server.cmd("send-keys", "-t", actor.pane, "-X", "cancel")
+    stage.step()
+    assert actor.state() == "blocked/permission"
 
 
 def test_case_091_two_agents_in_one_directory(stage: Stage) -> None:
@@ -283,7 +288,63 @@ def test_case_091_two_agents_in_one_directory(stage: Stage) -> None:
     assert (first.state(), second.state()) == ("blocked/permission", "working")
 
 
-def test_case_174_a_linked_window_counts_once(stage: Stage) -> None:
+def test_case_092_an_agent_that_ends_leaves_its_neighbours_alone(stage: Stage) -> None:
+    """Two in one session: what is published of the other stays to the letter, its mark and place in the queue too."""
+    server = stage.server
+    first, second = Actor(server), Actor(server)
+    for actor in (first, second):
+        actor.show(BLOCKED)
+    stage.step()
+    before = server.cmd("show-options", "-p", "-t", second.pane)
+    assert "@agent_attention 1" in before
+    first.quit()
+    wait_for(lambda: first.pane not in server.cmd("list-panes", "-a", "-F", "#{pane_id}").split(), what="pane gone")
+    stage.step()
+    assert server.cmd("show-options", "-p", "-t", second.pane) == before
+    assert server.global_option("@agents_queue") == f"{second.pane} "
+
+
+def test_case_094_a_pane_that_comes_back_with_a_shell_is_no_agent(stage: Stage) -> None:
+    """tmux keeps a pane's options and title when its program is another one by now."""
+    server = stage.server
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    stage.step()
+    server.cmd("respawn-pane", "-k", "-t", actor.pane, "exec sh")
+    wait_for(lambda: server.format(actor.pane, "#{pane_current_command}") == "sh", what="a shell")
+    assert actor.state() == "blocked/permission"
+    stage.step()
+    assert "@agent" not in server.cmd("show-options", "-p", "-t", actor.pane)
+    assert server.global_option("@agents_queue") == ""
+
+
+QUIET: dict[str, dict[str, str]] = {
+    "no-alert": {},
+    "no-mark-shown": {"@agents-order": "working done", "@agents-glyph-blocked": " "},
+    "no-keys": {"@agents-jump-key": "none", "@agents-list-key": "none"},
+    "muted-and-frozen": {"@agents-alert": "bell", "@agents-scrolled": "freeze", "@agents-background": "off"},
+    "nonsense": {"@agents-alert": "gong", "@agents-order": "nothing", "@agents-clear-on": "never"},
+}
+
+
+def test_case_037_no_setting_hides_a_blocked_agent(stage: Stage) -> None:
+    """Whatever is turned off around it, the state, its mark and its place in the queue are written."""
+    server = stage.server
+    actor = Actor(server)
+    server.cmd("set-option", "-p", "-t", actor.pane, "@agent_mute_until", str(stage.clock.wall + 3_600_000))
+    for name, options in QUIET.items():
+        actor.show(WORKING)
+        stage.step(4_000)
+        assert (actor.state(), server.global_option("@agents_queue")) == ("working", ""), name
+        for option, value in options.items():
+            server.cmd("set-option", "-g", option, value)
+        actor.show(BLOCKED)
+        stage.step(4_000)
+        assert (actor.state(), actor.option("@agent_attention")) == ("blocked/permission", "1"), name
+        assert server.global_option("@agents_queue") == f"{actor.pane} ", name
+
+
+def test_case_098_a_linked_window_counts_once(stage: Stage) -> None:
     """The same pane in two sessions is one agent."""
     server = stage.server
     actor = Actor(server)

@@ -265,6 +265,21 @@ def test_case_011_one_shot_passes_converge(plugged: Server, start: Start) -> Non
     assert actor.option("@agent_attention") == "1"
 
 
+def test_case_108_154_it_is_no_client_of_the_server(plugged: Server, start: Start) -> None:
+    """A control client would count as somebody who looks: sessions attached, bells of current windows not flagged."""
+    actor = Actor(plugged)
+    actor.show(BLOCKED)
+    start(plugged)
+    wait_for(lambda: actor.state() == "blocked/permission", what="a pass")
+    plugged.cmd("select-window", "-t", actor.pane)
+    assert plugged.cmd("list-clients") == ""
+    tty = plugged.format(actor.pane, "#{pane_tty}")
+    Path(tty).write_text("\a")
+    wait_for(lambda: plugged.format(actor.pane, "#{window_bell_flag}") == "1", what="the bell of a current window")
+    stays(lambda: plugged.format(actor.pane, "#{session_attached}") == "0", 1.2)
+    assert actor.option("@agent_attention") == "1"
+
+
 def test_case_150_a_helper_without_locale_reads_the_same(plugged: Server, start: Start) -> None:
     """Started by cron or systemd: spinners in titles are no underscores."""
     actor = Actor(plugged, name="codex", folder="codex")

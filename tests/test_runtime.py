@@ -221,12 +221,12 @@ def test_a_full_fifo_blocks_nobody(here: Runtime) -> None:
     reader.close()
 
 
-def test_memory_belongs_to_one_server(here: Runtime) -> None:
+def test_case_093_memory_belongs_to_one_server(here: Runtime) -> None:
     assert here.read_memory(1000) == {}
     assert here.write_memory(1000, {"%1": {"at": 5}})
     assert here.read_memory(1000) == {"%1": {"at": 5}}
     assert here.read_memory(1001) == {"%1": {"at": 5}}  # rounding
-    assert here.read_memory(5000) == {}  # case 93: a later server with the same pid
+    assert here.read_memory(5000) == {}  # a later server with the same pid
     assert Runtime(here.path, 7).read_memory(1000) == {}
     assert [path.name for path in here.path.iterdir()] == ["memory.json"]
 
