@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.stage import Stage
 from tests.support import Client, Server, TmuxBinary, available_tmux, wait_for
@@ -13,6 +15,11 @@ from tests.support import Client, Server, TmuxBinary, available_tmux, wait_for
 __all__ = ["Client", "Server", "wait_for"]
 
 _BINARIES = available_tmux()
+
+# A change is judged by the same examples every time, on any machine; HYPOTHESIS_PROFILE=search finds new ones.
+settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", settings.get_profile("same"), derandomize=False, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -56,7 +56,7 @@ def play(lane: Lane, step: dict[str, Any]) -> None:
     lane.step(step["ms"], step["reading"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(sight=sights(), history=st.lists(steps(), min_size=1, max_size=12))
 def test_blocked_needs_a_blocked_claim_or_a_prompt_on_the_screen(sight: Sight, history: list[dict[str, Any]]) -> None:
     lane = Lane(sight=sight)
@@ -70,7 +70,7 @@ def test_blocked_needs_a_blocked_claim_or_a_prompt_on_the_screen(sight: Sight, h
             assert claimed or prompt or hidden
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sight=sights(), history=st.lists(steps(blocked=False), min_size=1, max_size=12))
 def test_nothing_blocked_in_nothing_blocked_out(sight: Sight, history: list[dict[str, Any]]) -> None:
     lane = Lane(sight=sight)
@@ -79,7 +79,7 @@ def test_nothing_blocked_in_nothing_blocked_out(sight: Sight, history: list[dict
         assert lane.state in (WORKING, IDLE, UNKNOWN)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sight=sights(), state=STATES, source=SOURCES, waits=st.lists(st.integers(0, 10**7), min_size=1, max_size=6))
 def test_silence_never_changes_a_claim(sight: Sight, state: State, source: Source, waits: list[int]) -> None:
     lane = Lane(sight=sight)
@@ -89,7 +89,7 @@ def test_silence_never_changes_a_claim(sight: Sight, state: State, source: Sourc
         assert lane.state is state
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sight=sights(), history=st.lists(steps(), min_size=1, max_size=8))
 def test_the_same_situation_gives_the_same_decision(sight: Sight, history: list[dict[str, Any]]) -> None:
     one, two = Lane(sight=sight), Lane(sight=sight)
@@ -99,7 +99,7 @@ def test_the_same_situation_gives_the_same_decision(sight: Sight, history: list[
         assert one.last == two.last
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     sight=sights(),
     reading=readings(),
@@ -120,7 +120,7 @@ def test_the_order_in_which_claims_are_given_does_not_matter(
     assert lanes[0] == lanes[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     claims=st.lists(
         st.builds(
@@ -141,7 +141,7 @@ def test_the_newest_claim_is_the_same_in_any_order_even_at_equal_times(claims: l
     assert newest(claims, START_MS) == newest(data.draw(st.permutations(claims)), START_MS)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sight=sights(), history=st.lists(steps(), min_size=1, max_size=12))
 def test_times_are_never_in_the_future_and_runs_keep_their_start(sight: Sight, history: list[dict[str, Any]]) -> None:
     lane = Lane(sight=sight)
@@ -155,7 +155,7 @@ def test_times_are_never_in_the_future_and_runs_keep_their_start(sight: Sight, h
             assert lane.verdict.since_ms <= lane.now
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(sight=sights(), history=st.lists(steps(), min_size=1, max_size=6))
 def test_a_second_look_at_once_changes_nothing(sight: Sight, history: list[dict[str, Any]]) -> None:
     """A pass right after a pass with the same screen publishes nothing new: nothing flaps."""
@@ -174,7 +174,7 @@ def test_a_second_look_at_once_changes_nothing(sight: Sight, history: list[dict[
         assert (lane.verdict.state, lane.verdict.since_ms) == (settled.state, settled.since_ms)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(proven=st.booleans(), state=STATES, chrome=STATES)
 def test_contrary_chrome_wins_in_the_end_when_the_rules_see_the_state(
     proven: bool, state: State, chrome: State

@@ -18,7 +18,7 @@ from tests.lane import BLOCKED, IDLE, NOTHING, WORKING, showing
 from tests.stories import ALWAYS, CATALOG, Story, hooks_of, key
 
 AGENTS = sorted(ALWAYS)
-SETTINGS = settings(max_examples=25, deadline=None)
+SETTINGS = settings(max_examples=25)
 #: Fields that conditions ask for; the rest of a payload is noise.
 FIELDS: dict[str, list[Any]] = {
     "prompt": ["go", "", "<task-notification>x"],

@@ -314,7 +314,7 @@ def files(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["", "\ufeff", "\n "])) + text + draw(st.sampled_from(["", "\n", "  \n\n"]))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(text=files(), ident=st.sampled_from(sorted(FORMS)))
 def test_any_file_comes_back_and_keeps_its_meaning(text: str, ident: str) -> None:
     form_ = form(ident)
@@ -331,14 +331,14 @@ def test_any_file_comes_back_and_keeps_its_meaning(text: str, ident: str) -> Non
     assert left == wanted
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=VALUES, indent=st.sampled_from([None, 1, "\t"]))
 def test_json_is_read_as_python_reads_it(data: object, indent: int | str | None) -> None:
     text = json.dumps(data, indent=indent)
     assert parse(text).data() == json.loads(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=st.text(alphabet='{}[]",:/* \n\\a1.e-tru', max_size=24))
 def test_what_python_refuses_is_refused(text: str) -> None:
     try:

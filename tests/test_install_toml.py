@@ -179,7 +179,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(lines=LINES, newline=st.sampled_from(["\n", "\r\n"]), tail=st.booleans())
 def test_any_file_comes_back(lines: list[str], newline: str, tail: bool) -> None:
     tomllib = pytest.importorskip("tomllib")

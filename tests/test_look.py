@@ -151,7 +151,7 @@ def test_a_quiet_pane_is_captured_no_more() -> None:
     assert pane.captures <= 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(

@@ -201,7 +201,7 @@ def test_a_reporters_own_text_is_kept_and_only_made_fit(text: str, kept: str) ->
     assert not tmux.publish(report)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=120))
 def test_text_is_published_fit_and_never_twice(text: str) -> None:
     tmux = Tmux()

@@ -82,7 +82,7 @@ ODD = st.text(alphabet="é\u0301\u200d👩‍💻\ufe0f\x00\x1b\u2028\ud800❯�
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(rows=st.lists(ODD, max_size=30), title=ODD)
 def test_case_172_no_screen_is_too_odd(agent: str, rows: list[str], title: str) -> None:
     reading = read(manifest(agent), Screen(tuple(rows), title=title, cols=80))
