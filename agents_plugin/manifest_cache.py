@@ -17,7 +17,7 @@ from agents_plugin.host.runtime import write_atomic
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
 _MAX_BYTES = 8 * 1024 * 1024
 #: The code that checks manifests: what it accepted before it changed is checked anew.
-_CHECKERS = ("manifest", "matchers", "regions", "hooks", "schema")
+_CHECKERS = ("manifest", "matchers", "asking", "regions", "hooks", "schema")
 
 
 class ManifestCache:

@@ -36,7 +36,7 @@ def build(**more: Any) -> Any:
         ({"events": [{"on": "x", "session": "pause"}]}, "hooks.events[0].session"),
         ({"events": [{"on": "x", "state": "working", "asks": "id"}]}, "hooks.events[0].asks"),
         ({"events": [{"on": "x", "ignore": True, "state": "idle"}]}, "hooks.events[0].ignore"),
-        ({"events": [{"on": "x", "text": "no field"}]}, "hooks.events[0].text"),
+        ({"events": [{"on": "x", "text": "tool_name"}]}, "hooks.events[0].text"),
         ({"events": [{"on": "x", "when": []}]}, "hooks.events[0].when"),
         ({"events": [{"on": "x", "when": {"a": {"equals": 1, "in": [2]}}}]}, "hooks.events[0].when.a"),
         ({"events": [{"on": "x", "when": {"a": {"like": 1}}}]}, "hooks.events[0].when.a.like"),

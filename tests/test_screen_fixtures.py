@@ -127,10 +127,6 @@ def test_no_blocked_rule_holds_on_a_screen_that_is_not_blocked(agent: str) -> No
 
 def test_asked_text_is_the_question() -> None:
     asked = {
-        "claude/blocked__ask_user_question__w60": "Which database should we use?",
-        "claude/blocked__write_permission__w60": "Do you want to create new_file.txt?",
-        "claude/blocked__bash_permission__w60": "Create an empty file touch hello.txt",
-        "claude/blocked__v2.1.197_two_bash_first__w60": "touch one.txt Create one.txt",
         "codex/blocked__exec_approval_2__w60": "touch hello.txt",
         "codex/blocked__request_user_input_down__w100": "Which database should we use?",
     }

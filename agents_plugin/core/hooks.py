@@ -300,8 +300,8 @@ def _rule(value: object, path: Path) -> HookRule:
     if asks and state is not State.BLOCKED:
         raise ManifestError("who asks is blocked", (*path, "asks"))
     for template in texts(data, "text", path):
-        if not _PLACE.search(template):
-            raise ManifestError("names no field", (*path, "text"))
+        if not _PLACE.search(template) and " " not in template.strip():
+            raise ManifestError("names no field: a place is written {like.this}", (*path, "text"))
     return HookRule(
         on=one_or_many(data["on"], (*path, "on")),
         when=tuple(_conditions(data.get("when", {}), (*path, "when"))),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any as Value
 
 from agents_plugin.core import matchers as m
+from agents_plugin.core.asking import Asking, build_asked
 from agents_plugin.core.hooks import Hooks, build_hooks
 from agents_plugin.core.regions import BOX, CURSOR_LINE, SCREEN, Region
 from agents_plugin.core.schema import (
@@ -69,7 +70,7 @@ class Rule:
     matchers: tuple[m.Matcher, ...]
     cursor: bool | None = None
     alternate: bool | None = None
-    text: re.Pattern[str] | None = None
+    text: tuple[Asking, ...] = ()  # what is asked: the first that finds something
     weak: bool = False  # the same screen is also seen in another state
 
     @property
@@ -195,9 +196,7 @@ class _Builder:
         cursor = optional(data, "cursor", path)
         if cursor not in (None, "hidden", "shown"):
             raise ManifestError("must be hidden or shown", (*path, "cursor"))
-        text = regex(data["text"], (*path, "text"), ignore_case) if "text" in data else None
-        if text and "text" not in text.groupindex:
-            raise ManifestError("needs a group named text", (*path, "text"))
+        text = build_asked(data["text"], (*path, "text"), ignore_case) if "text" in data else ()
         alternate = as_bool(data, "alternate", path)
         shown = None if cursor is None else cursor == "shown"
         weak = as_bool(data, "weak", path) or False

@@ -6,13 +6,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents_plugin.core.asking import read_asked
 from agents_plugin.core.evidence import Match, Reading, Screen
 from agents_plugin.core.manifest import Manifest, Rule
 from agents_plugin.core.regions import Block, Regions, regions_of
 from agents_plugin.core.states import State
-
-#: Characters of the asked-for text that are kept.
-MAX_TEXT = 500
 
 
 class RunawayError(Exception):
@@ -135,8 +133,7 @@ def _failure(rule: Rule, regions: Regions) -> tuple[str, Block | None]:
 
 def _text(rule: Rule, regions: Regions, box: Block | None) -> str:
     """What is asked, on one line, from the rule's own region."""
-    if rule.text is None:
+    if not rule.text:
         return ""
     block = box if box is not None and rule.region.kind == "box" else regions.block(rule.region)
-    found = rule.text.search(block.flow)
-    return " ".join((found["text"] or "").split())[:MAX_TEXT] if found else ""
+    return read_asked(rule.text, block, regions.cols)
