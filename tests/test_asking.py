@@ -75,6 +75,12 @@ def test_a_slip_is_named(value: object, key: str, says: str) -> None:
     assert key in str(error.value) and says in str(error.value)
 
 
+HTTPS = "https" + "://"
+FIND = (
+    "approve Bash: find . -type f -name '*.py' -not -path './.git/*' -print0 | xargs -0 grep -n 'def add'"
+    " | sort -t: -k1,1 -k2,2n | head -n 20 > /tmp/very/long/path/to/some/output/directory/results.txt"
+    " && wc -l /tmp/very/long/path/to/some/output/directory/results.txt"
+)
 ASKED = {
     "claude/blocked__ask_user_question__w60": "Which database should we use?",
     "claude/blocked__write_permission__w60": "approve Write: new_file.txt",
@@ -87,6 +93,16 @@ ASKED = {
     "claude/blocked__firstrun_trust_folder__w60": "trust /srv/dev/work/claude",
     "claude/blocked__mcp_server_found__w60": "use MCP server demo",
     "claude/blocked__mcp_elicitation__w60": "Which environment?",
+    "claude/blocked__v2.0.0_framed_command__w44": FIND,
+    "claude/blocked__v2.0.0_framed_short__w60": "approve Bash: touch hello.txt",
+    "claude/blocked__v2.0.0_framed_plan__w60": "approve the plan",
+    "claude/blocked__v2.0.0_oauth_error__w80": ("OAuth error: Invalid code. Please make sure the full code was copied"),
+    "claude/blocked__v2.0.60_trust_short__w60": "trust this folder",
+    "claude/blocked__v2.1.50_question_short__w60": "Which colour should the header of the page use?",
+    "claude/blocked__v2.1.120_permission_down__w44": "approve Bash: touch hello.txt",
+    "claude/blocked__v2.1.250_barred_command__w72": FIND,
+    "claude/blocked__v2.1.250_fetch__w44": f"approve WebFetch: {HTTPS}example.com/docs/page.html?x=1",
+    "claude/blocked__v2.1.250_review_short__w60": "Review your answers",
     "claude/blocked__v2.1.197_two_bash_first__w60": "approve Bash: touch one.txt",
     "claude/blocked__v2.1.197_bash_permission_longbash__w60": (
         "approve Bash: for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo step $i; sleep 1; done"
