@@ -121,6 +121,24 @@ def test_case_079_another_conversation_changes_nothing() -> None:
     assert (story.claimed, story.memory.session) == ("working", "s1")
 
 
+def test_case_096_an_event_without_its_conversation_is_that_of_the_only_one() -> None:
+    story = Story().say("SessionStart", source="startup").say("UserPromptSubmit", session_id=None, prompt="go")
+    assert (story.claimed, story.memory.session) == ("working", "s1")
+    story.say("Stop", session_id=None, background_tasks=[])
+    assert (story.claimed, story.memory.session) == ("idle", "s1")
+
+
+def test_case_096_of_two_conversations_it_ends_neither_and_a_request_counts() -> None:
+    story = Story("opencode").say("session.created", info={"id": "root"}).say("chat.message")
+    story.say("session.created", sessionID="kid", info={"id": "kid", "parentID": "root"})
+    story.say("session.idle", sessionID=None).say("session.error", sessionID=None, error={"name": "APIError"})
+    assert (story.claimed, story.memory.subagents) == ("working", ("kid",))
+    assert story.say("permission.asked", sessionID=None, id="per_1").claimed == "blocked/permission"
+    story.say("permission.replied", sessionID=None, requestID="per_1").say("session.idle", sessionID="kid")
+    assert story.claimed == "working"
+    assert story.say("session.idle", sessionID=None).claimed == "idle", "one is left"
+
+
 # --- order
 
 

@@ -227,6 +227,8 @@ def _speak(memory: HookMemory, signal: Signal) -> HookMemory:
     """The agent itself speaks of its own turn."""
     if signal.after and memory.last not in signal.after:
         return memory
+    if signal.state is State.IDLE and _nobodys(memory, signal):
+        return memory
     if signal.turn == "fail":
         # Helpers and subagents fail under their parent's name while no turn of it is open.
         if memory.turn in (OVER, FAILED):
@@ -266,6 +268,11 @@ def _speak(memory: HookMemory, signal: Signal) -> HookMemory:
         claim=claim,
         asks=() if signal.state is State.IDLE else memory.asks,
     )
+
+
+def _nobodys(memory: HookMemory, signal: Signal) -> bool:
+    """Whether one of several conversations says this, and not which."""
+    return bool(memory.session and memory.subagents) and not signal.session and signal.agents is None
 
 
 def _same_turn(memory: HookMemory, signal: Signal) -> bool:
