@@ -123,6 +123,15 @@ def test_case_140_bad_payloads_are_kept_as_they_are(payload: bytes, home: Home) 
     assert event.payload == payload.decode("utf-8", "replace")
 
 
+@pytest.mark.parametrize("agent", ["claude", "codex", "copilot"])
+def test_case_058_a_request_is_told_and_not_decided(agent: str, home: Home) -> None:
+    """It ends at once: nothing of it runs on when the answer is given, and what it printed would be taken for one."""
+    request = b'{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"make"}}'
+    assert home.run(agent, "PermissionRequest", payload=request).stdout == b""
+    (event,) = home.events()
+    assert event.event == "PermissionRequest"
+
+
 def test_closed_standard_input(home: Home) -> None:
     done = subprocess.run(
         ["sh", "-c", f'"{HOOK}" claude Stop <&-'], env=home.env, capture_output=True, timeout=PATIENCE, check=False

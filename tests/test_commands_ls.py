@@ -184,6 +184,21 @@ def test_colour_on_a_terminal_only(server: Server, terminal: bool) -> None:
     assert b"blocked" in said
 
 
+@pytest.mark.parametrize(
+    "command", ["ls", "ls --all", "status", "status --json", "pass", "jump", "doctor", "uninstall"]
+)
+def test_case_163_a_server_without_a_single_pane(server: Server, command: str) -> None:
+    """Nothing to list is an ordinary answer, or one clear line; no tool is called with an empty list."""
+    server.cmd("set-option", "-s", "exit-empty", "off")
+    load(server)
+    server.cmd("kill-session", "-t", "main")
+    done = agents(server, *command.split())
+    assert not [word for word in ("usage:", "Traceback", "unknown command") if word in done.stdout + done.stderr]
+    assert done.returncode == (command in ("jump", "doctor")), done.stderr
+    assert len(done.stderr.splitlines()) <= 1
+    assert server.run("list-sessions").stdout == ""
+
+
 def test_status_is_the_segment_without_styles(server: Server) -> None:
     load(server)
     assert asked(server, "status") == "\n"

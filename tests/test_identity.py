@@ -68,6 +68,15 @@ def test_case_088_a_tool_call_does_not_relabel_the_pane() -> None:
         assert found is not None and (found.agent, found.pid) == ("claude", 11)
 
 
+def test_case_058_a_hook_that_still_runs_is_nobody() -> None:
+    """Somebody else's hook may wait for minutes after the answer: it neither owns the pane nor has its terminal."""
+    hook = proc(12, 11, "/bin/sh /home/u/bin/agent-hook claude PermissionRequest", pgrp=11)
+    alone = identify(pane("claude"), tree(SHELL, proc(11, 10, "claude")), 11, MANIFESTS)
+    assert alone is not None and alone == identify(
+        pane("claude"), tree(SHELL, proc(11, 10, "claude"), hook), 11, MANIFESTS
+    )
+
+
 def test_case_079_a_nested_headless_run_is_not_the_owner() -> None:
     table = tree(
         SHELL, proc(11, 10, "claude"), proc(12, 11, "bash -c x", pgrp=12), proc(20, 12, "claude -p hi", pgrp=12)
