@@ -29,7 +29,8 @@ NEVER = {
     "case-121-lsof": r"\blsof\b|getfqdn|gethostbyname|getaddrinfo",
     "case-125-git": r"""["'](git|hg|jj)["']|\bgit +(rev-parse|branch|status|-C)\b""",
     "case-128-shells": r"shell=True|os\.system\(|os\.popen\(|\beval\(",
-    "case-127-expanding-commands": r"rename-(window|session)|select-pane[^;]* -T\b|set-option -\w*F[^;]*@agent_(status|display)",
+    "case-127-expanding-commands": r"rename-(window|session)|select-pane[^;]* -T\b",
+    "case-127-expanded-values": r"set-option -\w*F[^;]*@agent_(status|display)",
     "case-153-styles-by-selection": r"select-pane[^;]* -P\b",
 }
 
