@@ -196,6 +196,23 @@ def test_case_080_a_headless_run_in_a_pane_that_was_looked_at_a_moment_ago(stage
     gate.write_text("go\n")
 
 
+def test_case_124_words_in_another_agents_name_move_nothing_however_often(stage: Stage) -> None:
+    """The process is one agent, the hooks name another: the pane is the process's, at rest, and nothing is written."""
+    actor = Actor(stage.server, name="codex")
+    actor.show("idle__fresh__w100")
+    stage.step()
+    assert (actor.option("@agent_name"), actor.state()) == ("codex", "idle")
+    before = stage.server.hidden(), stage.server.cmd("show-options", "-p", "-t", actor.pane)
+    for turn in range(12):
+        event = ("UserPromptSubmit", "PermissionRequest", "Stop")[turn % 3]
+        tell(stage, actor, event, agent="claude", session_id="c1", prompt_id=f"p{turn}", tool_name="Bash")
+        assert stage.server.cmd("show-options", "-p", "-t", actor.pane) == before[1], event
+    after = stage.server.hidden()
+    assert {key: after[key] for key in after if key[7:8].isdigit()} == {
+        key: before[0][key] for key in before[0] if key[7:8].isdigit()
+    }
+
+
 # --- Codex: hooks of every window run in the first one's daemon
 
 
