@@ -75,13 +75,15 @@ def composer_row(agent: str, lines: list[str]) -> int | None:
         while row is not None and row > 0 and re.match(r"\s*[┃╹]", lines[row]):
             row -= 1
         return row
-    rules = [n for n, line in enumerate(lines) if re.match(r"[─━▄▀]{10,}$|── ", line)]
+    rules = [n for n, line in enumerate(lines) if re.match(r" ?[─━▄▀]{10,}$|── ", line)]
     need = 1 if agent in ("gemini", "aider") else 2
     if len(rules) < need:
         return None
     row = rules[-need]
     while agent in ("gemini", "qwen", "copilot") and row > 0 and lines[row - 1].strip() and row > rules[-need] - 3:
         row -= 1
+    if agent == "pi" and row > 1 and re.match(r" [⠀-⣿] ", lines[row - 2]):
+        row -= 2  # before 1.0 the spinner stands above an empty row
     return row
 
 
@@ -233,15 +235,21 @@ def test_case_040_every_phrase_of_the_blocked_rules(item: Saved, quote: str) -> 
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
-        ("opencode/blocked__external_directory__w60", "Access external directory /etc"),
+        ("opencode/blocked__external_directory__w60", "approve external directory: /etc"),
         ("opencode/blocked__question_two_1__w100", "Which colour should the banner be?"),
         ("gemini/blocked__question__w60", "Which colour should the banner be?"),
         ("aider/blocked__shell-permission-2__w60", "Run shell command?"),
         ("aider/blocked__firstrun-open-docs-url__w60", "Open documentation url for more info?"),
-        ("copilot/blocked__shell-rm__w60", "Do you want to run this command?"),
+        ("copilot/blocked__shell-rm__w60", "approve Bash: rm -rf build_lab"),
         ("copilot/blocked__question__w60", "Which colour do you want for the lab?"),
         ("pi/blocked__question-ext__w60", "Which colour should the header use?"),
-        ("qwen/blocked__edit__w60", "Apply this change?"),
+        ("qwen/blocked__edit__w60", "approve Edit: greet.py"),
+        ("qwen/blocked__question_multi__w100", "Which features do you want to enable?"),
+        ("gemini/blocked__shell_resized__w100", "approve Shell: touch hello.txt"),
+        ("gemini/blocked__v0.16_live_edit__w72", "approve Edit: calc.py"),
+        ("gemini/blocked__live_question__w52", "Which features do you want to enable? (Select all that apply)"),
+        ("opencode/blocked__question_multi__w100", "Which features do you want to enable? (select all that apply)"),
+        ("kilo/blocked__edit_cut__w132", "approve edit: calc.py"),
     ],
 )
 def test_asked_text(name: str, asked: str) -> None:
