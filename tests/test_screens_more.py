@@ -32,8 +32,8 @@ FOOT = {
     "cline": r"(?: [⠀-⣿] | *─{10,}$)",
     "continue": r"(?: ?[⠀-⣿]{1,3} +\(|╭─)",
     "droid": r"(?: [⠀-⣿] [A-Z]| Auto \(|╭─)",
-    "grok": r"(?: {1,3}[-\\|/] [A-Z]|  ╭─)",
-    "letta": r"(?:[-=≡] \S.*…|─{10,}$)",
+    "grok": r"(?: {1,3}[-\\|/] (?:[A-Z]| +\(\d)|  ╭─)",
+    "letta": r"(?:[-=≡] \S.*…|• \S.*… \(esc|─{10,}$)",
     "auggie": r"(?: [⠀-⣿] |─{10,}$)",
     "amp": r"╭─",
 }
@@ -45,7 +45,10 @@ FULL_SCREEN = {"gptme", "openhands", "vibe", "cline", "amp", "codebuff"}
 #: Nothing is read on these, for the user opened them.
 OPENED = re.compile("menu|palette|pager|hotkeys")
 #: Not redrawn here: dead panes, and screens whose rows a re-wrapping of ours would tear.
-TORN = re.compile("/dead|slash|menu|palette|pager|firstrun-trust__w100|cline/idle__(?:after-clear|typing)|amp/idle")
+TORN = re.compile(
+    "/dead|slash|menu|palette|pager|firstrun-trust__w100|-low(?:-[0-9.]+)?__|-0.60__"
+    "|cline/idle__(?:after-clear|typing)|amp/idle"
+)
 #: Before the agent has drawn anything else: nothing can stand above.
 LINE_MODE = re.compile("wall|login|onboarding|upsell|first.?run|setup|startup")
 WIDTHS = (40, 60, 80, 130, 200)
@@ -161,7 +164,7 @@ def feet(agent: str) -> Iterator[tuple[Saved, list[str], int]]:
         lines = body(item.screen)
         starts = [row for row, line in enumerate(lines) if re.match(FOOT[agent], line)]
         # A working screen's foot is its spinner, not the box under it.
-        while len(starts) > 1 and starts[-1] - starts[-2] <= 3:
+        while len(starts) > 1 and starts[-1] - starts[-2] <= 6:
             starts.pop()
         if starts:
             seen.add(kind)
@@ -214,7 +217,7 @@ def test_case_040_every_phrase_of_the_blocked_rules(agent: str) -> None:
 
 ASKED = [
     ("omp/blocked__question-ask__w60", "Which colour should the header use?"),
-    ("omp/blocked__shell-permission__w60", "touch hello.txt"),
+    ("omp/blocked__shell-permission__w60", "approve bash: touch hello.txt"),
     ("kimi/blocked__shell-permission__w60", "touch hello.txt list the notes"),
     ("kimi/blocked__plan-approval__w60", "Ready to build with this plan?"),
     ("kimi/blocked__question__w60", "Which colour should the header use?"),
@@ -226,17 +229,17 @@ ASKED = [
     ("openhands/blocked__two-q1__w60", "Confirm 2 action(s)?"),
     ("hermes/blocked__shell-permission__w60", "rm -rf ./build-old"),
     ("hermes/blocked__question-clarify__w100", "Which colour should the header use?"),
-    ("cline/blocked__two-second__w60", "run_commands $ touch two.txt"),
-    ("cline/blocked__subagent-permission__w100", "spawn_agent please slow: look at the lab and report"),
-    ("continue/blocked__shell-rm__w60", "Bash(rm -rf build_lab)"),
+    ("cline/blocked__two-second__w60", "approve run_commands: touch two.txt"),
+    ("cline/blocked__subagent-permission__w100", "approve spawn_agent: please slow: look at the lab and report"),
+    ("continue/blocked__shell-rm__w60", "approve Bash: rm -rf build_lab"),
     ("continue/blocked__question__w100", "Which colour do you want for the lab?"),
-    ("droid/blocked__two-first__w60", "touch one.txt"),
-    ("droid/blocked__edit__w60", "Create note.md: (+4 added)"),
+    ("droid/blocked__two-first__w60", "approve Execute: touch one.txt"),
+    ("droid/blocked__edit__w60", "approve Create: note.md"),
     ("droid/blocked__question__w60", "Which colour do you want for the lab?"),
-    ("grok/blocked__shell-long__w60", "Run bash command(sleep 14; echo finished)"),
-    ("letta/blocked__shell-rm__w60", "rm -rf build_lab Run a small lab command"),
-    ("letta/blocked__edit__w60", "Write to note.md?"),
-    ("auggie/blocked__shell-rm__w60", "Terminal: rm -rf build_lab"),
+    ("grok/blocked__shell-long__w60", "approve Bash: sleep 14; echo finished"),
+    ("letta/blocked__shell-rm__w60", "approve Bash: rm -rf build_lab"),
+    ("letta/blocked__edit__w60", "approve Write: note.md"),
+    ("auggie/blocked__shell-rm__w60", "approve Terminal: rm -rf build_lab"),
 ]
 
 

@@ -22,6 +22,17 @@ UNRECORDED: dict[tuple[str, str], tuple[str, str, bool]] = {
         "π ! work",
         False,
     ),
+    ("kimi", "preview"): (
+        """\
+ Preview /srv/dev/project/outside2.txt
+┌──────────────────────────────────────────┐
+│    1  line of text                       │
+│    2  line of text                       │
+└──────────────────────────────────────────┘
+ ↑↓ line  PgUp/PgDn page  g/G top/bot  Q/Es…""",
+        "",
+        False,
+    ),
     ("vibe", "asks"): (
         """\
 ┌─────────────┐
