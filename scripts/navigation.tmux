@@ -49,6 +49,13 @@ if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{@agent_attention}}
 # A pane that is killed must not leave its count behind.
 set-hook -g window-layout-changed[4710] 'if-shell -F "#{@agent_summary}" { run-shell -C agents-rollup }'
 
+# A program reports itself: the helper takes it up now and not with its next pass. Our own writes carry -q, and what is
+# published already is no news. A set-option costs 7 us more by this.
+set-hook -g after-set-option[4710] 'if-shell -F "#{?#{==:#{hook_argument_0},@agent_state},#{!=:#{hook_flag_q},1},}" {\
+  run-shell -C "if-shell -F -t \"#{pane_id}\" \"##{!=:##{@agent_state},##{AGENTS_#{s/%//:pane_id}_PUB}}\" \
+    { run-shell -b \"##{AGENTS_POKE}\" }"\
+}'
+
 # Jump: the first pane that needs you in @agents_queue, rotated to begin after the current pane; panes that need you and
 # are not queued (no helper alive) come then, the current one last. Only ids that tmux itself lists can come out of the expression.
 # The + keep the groups from being empty: tmux writes the digit of an empty group.

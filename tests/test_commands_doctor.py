@@ -71,7 +71,7 @@ def test_a_healthy_server_has_no_problem(fine: Server) -> None:
     assert fine.socket in about(found, "server", "ok")
     assert "process" in about(found, "monitor", "ok")
     assert "jump: prefix j" in about(found, "keys", "ok")
-    assert "7 at index 4710" in about(found, "hooks", "ok")
+    assert "8 at index 4710" in about(found, "hooks", "ok")
     assert f"{actor.pane} claude: blocked/permission by screen, proven" in about(found, "panes", "ok")
     text = agents(fine, "doctor").stdout
     assert all(line.split()[0] in ("ok", "warn", "problem") for line in text.splitlines())
@@ -338,5 +338,5 @@ def test_case_189_without_processes_doctor_completes_and_reports_are_shown(
         assert "Traceback" not in done.stderr, done.stderr
         said[command] = done.stdout + done.stderr
     assert "processes: cannot be read" in said["doctor"]
-    assert "hooks: 7 at index" in said["doctor"]
+    assert "hooks: 8 at index" in said["doctor"]
     assert ("Python has no psutil" if missing else "blocked") in said["ls"]

@@ -14,7 +14,7 @@ from tests.loading import copy_plugin, give_python, key, load, monitor_pid, pref
 from tests.support import ROOT, Client, Server, alive, stays, wait_for
 
 HOOKS: tuple[str, ...] = ("after-select-pane", "session-window-changed", "window-pane-changed", "window-layout-changed")
-HOOKS += ("client-session-changed", "client-detached", "client-focus-in")
+HOOKS += ("client-session-changed", "client-detached", "client-focus-in", "after-set-option")
 SEGMENT = "#{@agents_status}#(#{AGENTS_DRIVE})"
 DRIVER = "#(#{AGENTS_DRIVE})"
 

@@ -166,7 +166,7 @@ STAYS: dict[str, Move] = {
     "new-window-in-the-background": lambda d, c: d.server.window(target="main:5"),
     "resize": lambda d, c: c.resize(100, 30),
     "case-153-state-change-elsewhere": lambda d, c: d.server.cmd(
-        "set-option", "-p", "-t", d.b, "@agent_state", "blocked"
+        "set-option", "-pq", "-t", d.b, "@agent_state", "blocked"
     ),
 }
 
@@ -323,6 +323,30 @@ def test_a_helper_that_has_not_passed_for_long_is_poked_once(beat: str, desk: De
         client.send(prefix(key))
     client.settle()
     assert desk.poked.read_text() == "x\n"
+    desk.quiet()
+
+
+REPORTS = {
+    "by-a-program": (("-p", "@agent_state", "blocked:17"), "working", True),
+    "the-first": (("-p", "@agent_state", "blocked"), "", True),
+    "taken-back": (("-pu", "@agent_state"), "working", True),
+    "as-published": (("-p", "@agent_state", "working"), "working", False),
+    "our-own": (("-pq", "@agent_state", "blocked"), "working", False),
+    "another-option": (("-p", "@agent_status_text", "@agent_state"), "working", False),
+}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_wakes_the_helper(name: str, desk: Desk, client: Client) -> None:
+    (flags, *words), published, poked = REPORTS[name]
+    if published:
+        desk.server.cmd("set-option", "-pq", "-t", desk.c, "@agent_state", published)
+        desk.server.cmd("set-environment", "-gh", f"AGENTS_{desk.c[1:]}_PUB", published)
+    desk.server.cmd("set-option", flags, "-t", desk.c, *words)
+    if poked:
+        wait_for(desk.poked.exists, what="poke")
+    stays(lambda: desk.poked.exists() == poked, 0.3)
+    assert not poked or desk.poked.read_text() == "x\n"
     desk.quiet()
 
 

@@ -63,7 +63,7 @@ def test_what_works_and_what_is_said(bare: Server) -> None:
     wait_for(lambda: client.where() == other)
     doctor = agents(bare, "doctor")
     assert doctor.returncode == 1
-    for line in ("python: none", "hooks: 7 installed", "status line: the driver is in it", "python:no Python 3.10"):
+    for line in ("python: none", "hooks: 8 installed", "status line: the driver is in it", "python:no Python 3.10"):
         assert line in doctor.stdout
 
 
