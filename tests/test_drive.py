@@ -12,10 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents_plugin import __version__, repair
+from agents_plugin import __version__
 from agents_plugin.doctor.machine import data_dir
 from agents_plugin.host.runtime import base_dir
-from agents_plugin.tmux.runner import Runner
 from tests.actor import Actor
 from tests.loading import copy_plugin, give_python, load, monitor_pid, run_directory, settle
 from tests.support import ROOT, Server, alive, stays, wait_for
@@ -309,20 +308,6 @@ def test_the_monitor_can_be_turned_off_and_on(ready: Server) -> None:
     ready.cmd("set-option", "-g", "@agents-monitor", "off")
     load(ready)
     wait_for(lambda: not alive(first), what="monitor gone")
-
-
-def test_wiped_hooks_are_put_back(ready: Server) -> None:
-    runner = Runner(ready.socket)
-    assert not repair.hooks(runner, ready.pid)  # not loaded here
-    load(ready)
-    settle(ready)
-    assert not repair.hooks(runner, ready.pid)
-    ready.cmd("set-hook", "-g", "after-select-pane", "set -g @theirs yes")
-    assert repair.hooks(runner, ready.pid)
-    hooks = ready.cmd("show-hooks", "-g").splitlines()
-    assert "after-select-pane[0] set-option -g @theirs yes" in hooks
-    assert sum(line.startswith("after-select-pane[4710] ") for line in hooks) == 1
-    assert not repair.hooks(runner, ready.pid)
 
 
 class TestPoke:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agents_plugin import repair
+from agents_plugin.tmux.runner import Runner
 from tests.loading import copy_plugin, give_python, load, monitor_pid, settle
 from tests.support import Client, Server, stays, wait_for
 
@@ -96,3 +98,18 @@ def test_case_126_hooks_and_keys_among_hostile_names_run_nothing(server: Server)
     every_hook(server, client)
     stays(lambda: not trap.exists() and undisturbed(server), 0.6)
     assert not list(Path.cwd().glob("trap*")) and not list(place.iterdir())
+
+
+def test_wiped_hooks_are_put_back(server: Server) -> None:
+    runner = Runner(server.socket)
+    assert not repair.hooks(runner, server.pid)  # not loaded here
+    give_python(server)
+    load(server)
+    settle(server)
+    assert not repair.hooks(runner, server.pid)
+    server.cmd("set-hook", "-g", "after-select-pane", "set -g @theirs yes")
+    assert repair.hooks(runner, server.pid)
+    hooks = server.cmd("show-hooks", "-g").splitlines()
+    assert "after-select-pane[0] set-option -g @theirs yes" in hooks
+    assert sum(line.startswith("after-select-pane[4710] ") for line in hooks) == 1
+    assert not repair.hooks(runner, server.pid)

@@ -65,7 +65,7 @@ def test_case_043_no_rule_of_a_question_holds_in_another_state(agent: str) -> No
 BANNER = (
     " ✨ Update available! 1.2.3 → 1.3.0. Run npm install -g the-agent to update.",
     " What's new: subagents may now ask for permission, `allow` rules, working directories, (y/n) prompts",
-    " Release notes: https://example.invalid/changelog",
+    " Release notes: run /changelog; permission prompts of subagents are now shown in the main view",
     "",
 )
 
