@@ -1,0 +1,40 @@
+"""What the dialogs of the agents ask: a tool and its first argument, or the question, at every recorded width."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents_plugin.core.screen import read
+from agents_plugin.saved import load_screen
+from tests.fixtures_index import ROOT, manifest
+
+QUESTION = "Which colour do you want for the lab?"
+ASKED = {
+    "cline/blocked__shell__w60": "approve run_commands: touch hello.txt",
+    "continue/blocked__edit__w60": "approve Write: note.md",
+    "continue/blocked__question__w60": QUESTION,
+    "copilot/blocked__plan-approval__w60": "approve the plan",
+    "copilot/blocked__question__w60": QUESTION,
+    "copilot/blocked__v0.0.382_command__w72": "approve Bash: touch hello.txt",
+    "copilot/blocked__v0.0.382_directory__w72": "approve access: /srv/project",
+    "copilot/blocked__v1.0.34_trust__w72": "trust /home/neutralneut/work",
+    "droid/blocked__shell-rm__w60": "approve Execute: rm -rf build_lab",
+    "droid/blocked__v0.215.0_trust_short__w72": "Trust this folder?",
+    "grok/blocked__edit__w60": "approve Write: /srv/dev/work/grok-cli/note.md",
+    "letta/blocked__shell__w60": "approve Bash: touch hello.txt",
+    "pi/blocked__v0.52.7_gate_over_spinner__w72": "Dangerous command: touch hello.txt Allow?",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_dialogs_name_the_tool_and_its_first_argument(name: str) -> None:
+    agent = name.split("/")[0]
+    blocked = read(manifest(agent), load_screen(ROOT / f"{name}.txt")[0]).blocked
+    assert blocked is not None and blocked.text == ASKED[name]
+
+
+@pytest.mark.parametrize("agent", ["auggie", "cline", "continue", "copilot", "droid", "grok", "letta", "omp"])
+def test_every_recorded_permission_says_what_for(agent: str) -> None:
+    found = [read(manifest(agent), load_screen(file)[0]).blocked for file in (ROOT / agent).glob("blocked__*.txt")]
+    asked = [match.text for match in found if match is not None and match.detail == "permission"]
+    assert asked and all(asked)
