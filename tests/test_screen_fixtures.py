@@ -17,7 +17,7 @@ SILENT = {
 }
 WIDTHS = (30, 40, 60, 100, 200)
 #: Rules for screens we know but have no recording of; written down below.
-UNSEEN = {"claude": {"limit", "onboarding", "scrolled"}, "codex": {"update", "transcript-view"}}
+UNSEEN = {"claude": {"limit", "scrolled"}, "codex": {"update", "transcript-view"}}
 KNOWN = {
     ("claude", "onboarding"): [
         "Let's get started.",

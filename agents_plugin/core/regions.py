@@ -21,6 +21,8 @@ _FRAME_SIDES = frozenset("│┃║╎┆┊╏┇┋├╠┣┝┠")
 _BAR = re.compile("^[ \xa0]*(?P<bar>[│┃▌▎▏▍█])")
 # A rule may carry a label (`─── name ──`); it begins with a run of the line character.
 _RULE = re.compile("^[ \xa0]{0,4}(?P<rule>[─━═▔▁_]{3}.*)$")
+# A narrow pane squeezes the label of a rule until little is left of the line but its two ends.
+_SQUEEZED = re.compile("^[─━]{2}.*[─━]$")
 _RULE_CHARS = re.compile("[─━═▔▁_]")
 
 
@@ -138,12 +140,16 @@ class Regions:
         """Rows that are a horizontal rule over (nearly) the full width, top first."""
         if self._rules is None:
             self._rules = []
-            candidates = [(row, found) for row, line in enumerate(self.lines) if (found := _RULE.match(line))]
+            lines = enumerate(self.lines)
+            candidates = [(row, line) for row, line in lines if _RULE.match(line) or _SQUEEZED.match(line)]
             cols = self.cols if candidates else 0
-            for row, found in candidates:
-                rule = found["rule"]
-                least = (self.panel_col if row < self.panel_rows else cols) - 8
-                if len(rule) >= least and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule):
+            for row, line in candidates:
+                across = self.panel_col if row < self.panel_rows else cols
+                found = _RULE.match(line)
+                rule = found["rule"] if found else ""
+                if len(rule) >= across - 8 and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule) > 0:
+                    self._rules.append(row)
+                elif width(line) >= across - 1 and _SQUEEZED.match(line):
                     self._rules.append(row)
         return self._rules
 
