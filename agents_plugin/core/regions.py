@@ -147,9 +147,8 @@ class Regions:
                 across = self.panel_col if row < self.panel_rows else cols
                 found = _RULE.match(line)
                 rule = found["rule"] if found else ""
-                if len(rule) >= across - 8 and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule) > 0:
-                    self._rules.append(row)
-                elif width(line) >= across - 1 and _SQUEEZED.match(line):
+                drawn = len(rule) >= across - 8 and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule) > 0
+                if drawn or (width(line) >= across - 1 and _SQUEEZED.match(line)):
                     self._rules.append(row)
         return self._rules
 
