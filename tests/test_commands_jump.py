@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli import agents, asked, load
-from tests.support import Server, wait_for
+from tests.support import Client, Server, wait_for
 
 
 @pytest.fixture
@@ -56,6 +56,27 @@ def test_the_named_client_is_the_one_that_moves(server: Server, waiting: tuple[s
     assert said.startswith(f"{away} away:0.0")
     assert (first.where(), second.where() == away) == (away, False)
     assert not behind or third.session() != first.session()
+
+
+def test_case_098_a_linked_window_is_reached_in_the_named_clients_own_session(
+    server: Server, waiting: tuple[str, str]
+) -> None:
+    away = server.start("away")
+    server.cmd("link-window", "-d", "-s", "away:0", "-t", "main:7")
+    server.cmd("set-option", "-p", "-t", away, "@agent_state", "blocked")
+    server.cmd("set-option", "-g", "@agents_queue", f"{away} ")
+    first, rival, there = server.attach("main"), server.attach("main"), server.attach("away")
+    for earlier, later in ((first, rival), (rival, there)):
+
+        def used_later(earlier: Client = earlier, later: Client = later) -> bool:
+            later.send("x")
+            rows = server.cmd("list-clients", "-F", "#{client_name} #{client_activity}").splitlines()
+            used = {name: int(second) for name, second in (row.split() for row in rows)}
+            return used[later.name] > used[earlier.name]
+
+        wait_for(used_later, interval=0.2, what="each used after the one before")
+    asked(server, "jump", "-c", first.name)
+    assert (first.where(), first.session()) == (away, server.format("main:", "#{session_id}"))
 
 
 def test_nobody_waits(server: Server) -> None:

@@ -89,8 +89,12 @@ def _jump_for(runner: Runner, client: ClientRow, snapshot: Snapshot) -> None:
     if not queue:
         return
     pane = queue[0]
+    # In its own session, when the pane's window is linked there: tmux would choose the session that was used last.
+    rows = runner.check("list-panes", "-s", "-t", f"{client.session_id}:", "-F", "#{pane_id} #{window_id}")
+    own = dict(row.split() for row in rows.splitlines()).get(pane)
+    where = f"{client.session_id}:{own}.{pane}" if own else pane
     seen = f"if-shell -F -t {pane} '#{{@agent_attention}}' {{ set-option -pqu -t {pane} @agent_attention }}\n"
-    runner.source(f"switch-client -Z -c {quote(client.name)} -t {pane}\n{seen}{COMMAND}\n")
+    runner.source(f"switch-client -Z -c {quote(client.name)} -t {quote(where)}\n{seen}{COMMAND}\n")
 
 
 def _place(row: PaneRow) -> str:
