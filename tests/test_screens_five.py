@@ -238,7 +238,7 @@ def test_case_040_every_phrase_of_the_blocked_rules(item: Saved, quote: str) -> 
         ("opencode/blocked__external_directory__w60", "approve external directory: /etc"),
         ("opencode/blocked__question_two_1__w100", "Which colour should the banner be?"),
         ("gemini/blocked__question__w60", "Which colour should the banner be?"),
-        ("aider/blocked__shell-permission-2__w60", "Run shell command?"),
+        ("aider/blocked__shell-permission-2__w60", "approve shell: touch hello.txt"),
         ("aider/blocked__firstrun-open-docs-url__w60", "Open documentation url for more info?"),
         ("copilot/blocked__shell-rm__w60", "approve Bash: rm -rf build_lab"),
         ("copilot/blocked__question__w60", "Which colour do you want for the lab?"),
