@@ -99,6 +99,10 @@ ASKED = {
     "claude/blocked__v2.0.0_oauth_error__w80": ("OAuth error: Invalid code. Please make sure the full code was copied"),
     "claude/blocked__v2.1.120_settings_error__w132": "Settings Error",
     "claude/blocked__v2.1.332_external_imports__w44": "Allow external CLAUDE.md file imports?",
+    "claude/blocked__v2.1.332_long_file_name__w44": (
+        "approve Write: a_very_long_file_name_that_goes_on_and_on_for_more_than_one_row_of_the_dialog.test.config.json"
+    ),
+    "claude/blocked__v2.1.197_bypass_warning__w100": "accept Bypass Permissions mode",
     "claude/blocked__v2.1.332_trust__w44": "trust /srv/dev/work/claude60",
     "claude/blocked__v2.0.60_trust_short__w60": "trust this folder",
     "claude/blocked__v2.1.50_question_short__w60": "Which colour should the header of the page use?",
