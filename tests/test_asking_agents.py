@@ -19,6 +19,7 @@ ASKED = {
     "copilot/blocked__v0.0.382_directory__w72": "approve access: /srv/project",
     "copilot/blocked__v1.0.34_trust__w72": "trust /home/neutralneut/work",
     "droid/blocked__shell-rm__w60": "approve Execute: rm -rf build_lab",
+    "droid/blocked__v0.117.0_login_failed__w44": "Authentication failed: Failed to request device authorization",
     "droid/blocked__v0.215.0_trust_short__w72": "Trust this folder?",
     "grok/blocked__edit__w60": "approve Write: /srv/dev/work/grok-cli/note.md",
     "letta/blocked__shell__w60": "approve Bash: touch hello.txt",
