@@ -91,7 +91,7 @@ OPTIONS: tuple[Option, ...] = (
         "@agents-remote",
         "off",
         Kind.CHOICE,
-        "panes that run ssh, docker or another tmux: `off` says nothing, `screen` reads them",
+        "panes that run ssh, docker or another tmux: `off` says nothing, `screen` reads those that have `@agent_hint`",
         ("off", "screen"),
     ),
     Option("@agents-alert", "", Kind.WORDS, "what happens once per blocked run: `bell`", ("bell",)),

@@ -131,6 +131,24 @@ def test_a_hint_pins_the_manifest(stage: Stage) -> None:
     assert (actor.state(), actor.option("@agent_name")) == ("blocked/permission", "claude")
 
 
+def test_case_165_a_remote_screen_is_read_when_asked_for_and_named(stage: Stage) -> None:
+    """`@agents-remote screen` reads the agent that `@agent_hint` names; an ssh without one is no agent at all."""
+    server = stage.server
+    actor = Actor(server, name="ssh", folder="claude")
+    actor.show(BLOCKED)
+    stage.step()
+    assert "@agent" not in server.cmd("show-options", "-p", "-t", actor.pane)
+    server.cmd("set-option", "-g", "@agents-remote", "screen")
+    stage.step()
+    assert "@agent" not in server.cmd("show-options", "-p", "-t", actor.pane)
+    server.cmd("set-option", "-p", "-t", actor.pane, "@agent_hint", "claude")
+    stage.step()
+    assert (actor.state(), actor.option("@agent_name")) == ("blocked/permission", "claude")
+    server.cmd("set-option", "-g", "@agents-remote", "off")
+    stage.step()
+    assert actor.state() == ""
+
+
 def test_a_user_manifest_is_picked_up_at_the_next_pass(stage: Stage) -> None:
     """A new id, no code, no restart; a broken file costs only itself."""
     actor = Actor(stage.server, name="myagent", folder="claude")

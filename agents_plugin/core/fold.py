@@ -138,7 +138,8 @@ class _Fold:
             return ""
         if case.facts.remote:
             return "1 remote or nested, and no live report: nothing is published"
-        if case.identity is None or case.identity.headless:
+        # Somewhere else may be a plain shell: without an agent's name there is nothing to say.
+        if case.identity is None or case.identity.headless or not case.identity.agent:
             return "1 no interactive agent, and no live report: nothing is published"
         if not case.facts.agent_alive:
             return "2 the agent's process is gone"
