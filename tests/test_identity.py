@@ -188,10 +188,9 @@ def test_ignored_panes_have_no_owner() -> None:
     assert identify(pane("claude", ignore="", hint="claude"), table, 11, MANIFESTS, registered="x") is None
 
 
-@pytest.mark.parametrize("case", ["case-081-exit", "case-094-resurrect"])
-def test_a_shell_with_left_over_title_and_identity(case: str) -> None:
+def test_case_081_094_a_shell_with_left_over_title_and_identity() -> None:
     known = Identity("claude", "foreground", 11, 1000.0)
-    assert identify(pane("zsh", "FAR ✳ Claude Code"), tree(SHELL), 10, MANIFESTS, known=known) is None, case
+    assert identify(pane("zsh", "FAR ✳ Claude Code"), tree(SHELL), 10, MANIFESTS, known=known) is None
 
 
 def test_a_title_narrows_a_generic_name_and_its_flicker_drops_nothing() -> None:

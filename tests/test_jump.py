@@ -148,7 +148,7 @@ def test_nobody_waits(state: str, desk: Desk, client: Client) -> None:
     assert client.where() == desk.a
 
 
-def test_already_at_the_only_one(desk: Desk, client: Client) -> None:
+def test_case_107_already_at_the_only_one(desk: Desk, client: Client) -> None:
     desk.done(desk.a)
     desk.queue(desk.a)
     press(client, "j")
