@@ -108,6 +108,8 @@ ASKED = {
     "claude/blocked__v2.1.50_question_short__w60": "Which colour should the header of the page use?",
     "claude/blocked__v2.1.120_permission_down__w44": "approve Bash: touch hello.txt",
     "claude/blocked__v2.1.250_barred_command__w72": FIND,
+    "claude/blocked__v2.1.220_subagent__w44": "approve Bash: touch hello.txt",
+    "claude/blocked__v2.1.150_fetch__w72": f"approve WebFetch: {HTTPS}example.com/docs/page.html?x=1",
     "claude/blocked__v2.1.250_fetch__w44": f"approve WebFetch: {HTTPS}example.com/docs/page.html?x=1",
     "claude/blocked__v2.1.250_review_short__w60": "Review your answers",
     "claude/blocked__v2.1.197_two_bash_first__w60": "approve Bash: touch one.txt",
