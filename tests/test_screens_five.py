@@ -220,14 +220,13 @@ def test_case_040_quoted_dialogs_above_the_composer(item: Saved, quote: str) -> 
 
 
 #: Nothing can stand above these; and Gemini's view for screen readers has no lines that could end a quoted composer.
-#: Copilot's composer still hides what is below it when it is quoted with its two rules.
 FIRST = re.compile("auth|login|trust|onboarding|setup|first_?run|live_reader")
 
 
-@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "copilot"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_a_composer_quoted_above_a_dialog_hides_nothing(agent: str) -> None:
     items = saved(agent)
-    tails = {}
+    tails: dict[tuple[str, str | None], list[str]] = {}
     for item in items:
         if item.truth in ("idle", "working") and item.expect["state"] is not None:
             rows = [line for line in item.screen.lines if line.strip()]
