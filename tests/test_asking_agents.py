@@ -11,6 +11,8 @@ from tests.fixtures_index import ROOT, manifest
 QUESTION = "Which colour do you want for the lab?"
 ASKED = {
     "cline/blocked__shell__w60": "approve run_commands: touch hello.txt",
+    "cline/blocked__v2.18.0_command__w72": "approve Bash: touch hello.txt",
+    "cline/blocked__v2.18.0_question__w44": "Which colour should the header use?",
     "continue/blocked__edit__w60": "approve Write: note.md",
     "continue/blocked__question__w60": QUESTION,
     "continue/blocked__v1.5.47_question_narrow__w36": "Which colour should the header use?",
