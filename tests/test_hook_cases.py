@@ -217,7 +217,7 @@ def test_case_033_a_subagents_request_blocks_the_pane_its_end_does_not_end_it() 
     story.say("session.created", sessionID="kid", info={"id": "kid", "parentID": "root"})
     story.say("permission.asked", sessionID="kid", id="per_1", permission="bash", metadata={"command": "rm x"})
     assert story.look(10, NOTHING) == "blocked/permission"
-    assert story.verdict.text == "bash rm x"
+    assert story.verdict.text == "approve bash: rm x"
     story.say("permission.replied", sessionID="kid", requestID="per_1", reply="once")
     assert story.look(10, NOTHING) == "working"
     story.say("session.status", sessionID="kid", status={"type": "idle"})
