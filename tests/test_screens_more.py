@@ -49,8 +49,8 @@ TORN = re.compile(
     "/dead|slash|menu|palette|pager|firstrun-trust__w100|-low(?:-[0-9.]+)?__|-0.60__"
     "|cline/idle__(?:after-clear|typing)|amp/idle"
 )
-#: Before the agent has drawn anything else: nothing can stand above.
-LINE_MODE = re.compile("wall|login|onboarding|upsell|first.?run|setup|startup")
+#: Before the agent has drawn anything else, or cut off above: nothing can stand there.
+LINE_MODE = re.compile("wall|login|onboarding|upsell|first.?run|setup|startup|-cut-low__")
 WIDTHS = (40, 60, 80, 130, 200)
 
 
