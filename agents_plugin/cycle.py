@@ -245,7 +245,7 @@ class Cycle:
             subject.row,
             self._listed_ms,
             foreground=facts.foreground,
-            rules=f"{manifest.id} {id(manifest)}",
+            rules=manifest,
             claim_at_ms=newest,
             due=subject.mind.due_mono is not None,
         )
@@ -263,8 +263,7 @@ class Cycle:
             subject.mind.seen = None
             return
         subject.look = Look(read(manifest, screen, self.guard), now)
-        rules = f"{manifest.id} {id(manifest)}"
-        subject.mind.seen = Seen(subject.look, subject.row, subject.facts.foreground, rules)
+        subject.mind.seen = Seen(subject.look, subject.row, subject.facts.foreground, manifest)
 
     def _fold(self, subject: Subject, now: int, mono: int) -> None:
         manifest, identity = subject.manifest, subject.identity

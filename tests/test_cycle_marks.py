@@ -109,7 +109,7 @@ def test_case_102_the_key_that_brings_you_is_no_answer(stage: Stage, mode: str) 
     time.sleep(2.1)
     stage.clock.wall = int(time.time() * 1000)
     stage.cycle.run_pass()
-    assert actor.option("@agent_attention") == "1"
+    assert (actor.state(), actor.option("@agent_attention")) == ("blocked/permission", "1")
     time.sleep(1.1)
     client.send(b"\x02n")
     wait_for(lambda: client.where() == actor.pane, what="arrived")

@@ -223,6 +223,16 @@ def test_a_runaway_rule_is_stopped_and_named() -> None:
     assert trace(manifest, evil, guard)[-1].failed.startswith("stopped")
 
 
+def test_a_manifest_read_again_owes_nothing_to_the_one_before() -> None:
+    """Verdicts of named patterns are kept per screen: those of a manifest that is gone are nobody's."""
+    shown = screen("Allow this?")
+    for number in range(300):
+        word = "Allow" if number % 2 else "Deny"
+        rules = "  - { id: a, state: blocked, pattern: asks }\n"
+        manifest = demo(rules, f"patterns: {{ asks: {{ contains: {word} }} }}\n")
+        assert state(manifest, *shown.lines) is (State.BLOCKED if number % 2 else None), number
+
+
 def test_a_guarded_read_gives_the_alarm_back() -> None:
     import signal
 

@@ -14,7 +14,7 @@ class Seen:
     look: Look  # at_ms: when the pane was listed, so before its capture
     row: PaneRow
     foreground: bool
-    rules: str  # names the manifest (and its version) that made the reading
+    rules: object  # the manifest that made the reading, itself: an id() is given again
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def plan_look(
     now_ms: int,
     *,
     foreground: bool,
-    rules: str,
+    rules: object,
     claim_at_ms: int | None = None,
     due: bool = False,
 ) -> Plan:
@@ -46,10 +46,10 @@ def plan_look(
 
 
 def _change(
-    seen: Seen, row: PaneRow, now_ms: int, foreground: bool, rules: str, claim_at_ms: int | None, due: bool
+    seen: Seen, row: PaneRow, now_ms: int, foreground: bool, rules: object, claim_at_ms: int | None, due: bool
 ) -> str:
     old = seen.row
-    if rules != seen.rules:
+    if rules is not seen.rules:
         return "other rules"
     if foreground != seen.foreground or row.command != old.command or row.pane_pid != old.pane_pid:
         return "another program has the terminal"

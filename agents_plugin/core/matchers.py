@@ -166,12 +166,16 @@ class Pattern(Matcher):
     def fails(self, regions: Regions, box: Block | None, unknown: bool) -> str:
         """Empty when it holds, else what failed."""
         if box is not None and self.boxed:
-            failed: str | None = self.matcher.fails(regions, box, unknown)
+            failed = self.matcher.fails(regions, box, unknown)
         else:
             key = id(self.matcher) * 2 + unknown
-            failed = regions.memo.get(key)
-            if failed is None:
-                failed = regions.memo[key] = self.matcher.fails(regions, None, unknown)
+            known = regions.memo.get(key)
+            if known:
+                failed = known[1]
+            else:
+                # With the matcher in the value its id() is not given to one of a manifest that is read later.
+                failed = self.matcher.fails(regions, None, unknown)
+                regions.memo[key] = self.matcher, failed
         return f"{self.label}: {failed}" if failed else ""
 
 

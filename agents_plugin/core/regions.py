@@ -95,7 +95,7 @@ class Regions:
         self.panel_rows, self.panel_col = _panel(lines)
         lines[: self.panel_rows] = [line[: self.panel_col].rstrip() for line in lines[: self.panel_rows]]
         self.lines = tuple(lines)
-        self.memo: dict[int, str] = {}
+        self.memo: dict[int, tuple[object, str]] = {}
         self._dropped = max(0, len(screen.lines) - MAX_ROWS)
         self._cut: dict[Region, Block] = {}
         self._boxes: tuple[Block, ...] | None = None
