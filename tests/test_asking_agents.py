@@ -9,10 +9,16 @@ from agents_plugin.saved import load_screen
 from tests.fixtures_index import ROOT, manifest
 
 QUESTION = "Which colour do you want for the lab?"
+LONG = "Which colour should the header of the landing page use, given the style guide?"
 ASKED = {
     "cline/blocked__shell__w60": "approve run_commands: touch hello.txt",
     "cline/blocked__v2.18.0_command__w72": "approve Bash: touch hello.txt",
     "cline/blocked__v2.18.0_question__w44": "Which colour should the header use?",
+    "codex/blocked__exec_approval_2__w60": "approve Bash: touch hello.txt",
+    "codex/blocked__patch_approval__w60": "approve Edit: /srv/dev/work/codex60/calc.py",
+    "codex/blocked__v0.77.0_mcp_ask__w44": "Which environment?",
+    "codex/blocked__v0.77.0_patch__w44": "approve Edit: calc.py",
+    "codex/blocked__v0.171.0_question_notes__w44": LONG,
     "continue/blocked__edit__w60": "approve Write: note.md",
     "continue/blocked__question__w60": QUESTION,
     "continue/blocked__v1.5.47_question_narrow__w36": "Which colour should the header use?",

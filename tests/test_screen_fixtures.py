@@ -127,7 +127,7 @@ def test_no_blocked_rule_holds_on_a_screen_that_is_not_blocked(agent: str) -> No
 
 def test_asked_text_is_the_question() -> None:
     asked = {
-        "codex/blocked__exec_approval_2__w60": "touch hello.txt",
+        "codex/blocked__exec_approval_2__w60": "approve Bash: touch hello.txt",
         "codex/blocked__request_user_input_down__w100": "Which database should we use?",
     }
     found = {item.id: read(manifest(item.agent), item.screen).blocked for item in SCREENS if item.id in asked}
