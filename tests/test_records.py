@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from agents_plugin.core.evidence import Identity
@@ -18,6 +19,7 @@ from agents_plugin.core.states import Source, State
 from agents_plugin.host import processes
 from agents_plugin.host.records import CLAUDE, MAX_BYTES, Record, Records, claude_record, claude_record_path
 from tests.lane import BLOCKED, IDLE, WORKING
+from tests.support import wait_for
 
 PID = 4711
 AT = 1_796_068_842_255
@@ -233,6 +235,8 @@ def child(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A real process with a Claude configuration directory of its own."""
     environment = {**os.environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment)
+    # An exec clears the environment for a moment.
+    wait_for(lambda: psutil.Process(process.pid).environ(), what="its environment")
     yield process
     process.communicate(b"\n", timeout=10)
 
