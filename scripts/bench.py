@@ -89,13 +89,22 @@ def field(count: int, agents: int, cols: int = 200, rows: int = 50) -> Iterator[
         shutil.rmtree(base, ignore_errors=True)
 
 
+def until_quiet(cycle: Cycle) -> None:
+    """Pass until the listing is enough: screens are looked at again in the whole second of their last output."""
+    for _ in range(100):
+        before = cycle.runner.processes
+        cycle.run_pass()
+        if cycle.runner.processes - before < 2:
+            return
+        time.sleep(0.1)
+
+
 def quiet_pass(runs: int) -> bool:
     """A pass that changes nothing against a bare listing."""
     with field(40, 10) as ground:
         cycle = ground.cycle()
         panes.until_known(ground.server, cycle.run_pass, 10)
-        for _ in range(3):
-            cycle.run_pass()
+        until_quiet(cycle)
         bare, took = [], []
         for _ in range(runs):
             bare.append(ground.bare())
