@@ -50,7 +50,7 @@ class Owners:
 
     def _key(self, row: PaneRow, manifests: Sequence[Manifest], registered: Mapping[str, str]) -> tuple[object, ...]:
         pins = (row.options.get("@agent_hint"), "@agent_ignore" in row.options, registered.get(row.pane_id))
-        return (row.pane_pid, row.command, row.dead, id(manifests), *pins)
+        return (row.pane_pid, row.command, row.dead, manifests, *pins)
 
     def _stale(self, row: PaneRow, key: tuple[object, ...], mono_ms: int) -> bool:
         owner = self._known.get(row.pane_id)

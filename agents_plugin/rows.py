@@ -189,8 +189,8 @@ def unstyled(segment: str) -> str:
 def task(title: str) -> str:
     """A title without the spinner or mark that agents draw before it: `⠂ Fix login` is `Fix login`."""
     head, _, rest = title.strip().partition(" ")
-    drawn = bool(head) and all(unicodedata.category(char) == "So" or char == "\ufe0f" for char in head)
-    return rest.strip() if drawn and rest.strip() else title
+    drawn = all(unicodedata.category(char) == "So" or char == "\ufe0f" for char in head)
+    return rest.strip() if drawn and rest else title
 
 
 def counts(rows: Iterable[AgentRow]) -> dict[str, int]:

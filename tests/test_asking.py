@@ -8,8 +8,7 @@ from agents_plugin.core.asking import MAX_TEXT, build_asked, read_asked, unwrap
 from agents_plugin.core.hooks import interpret
 from agents_plugin.core.regions import Block
 from agents_plugin.core.schema import ManifestError
-from agents_plugin.core.screen import read
-from tests.fixtures_index import SCREENS, manifest
+from tests.fixtures_index import manifest
 
 UNWRAPPED = {
     "two": (["touch hello.txt", "Create an empty file"], ["touch hello.txt", "Create an empty file"]),
@@ -73,57 +72,6 @@ def test_a_slip_is_named(value: object, key: str, says: str) -> None:
     with pytest.raises(ManifestError) as error:
         build_asked(value, ("text",), ignore_case=False)
     assert key in str(error.value) and says in str(error.value)
-
-
-HTTPS = "https" + "://"
-FIND = (
-    "approve Bash: find . -type f -name '*.py' -not -path './.git/*' -print0 | xargs -0 grep -n 'def add'"
-    " | sort -t: -k1,1 -k2,2n | head -n 20 > /tmp/very/long/path/to/some/output/directory/results.txt"
-    " && wc -l /tmp/very/long/path/to/some/output/directory/results.txt"
-)
-ASKED = {
-    "claude/blocked__ask_user_question__w60": "Which database should we use?",
-    "claude/blocked__write_permission__w60": "approve Write: new_file.txt",
-    "claude/blocked__bash_permission__w60": "approve Bash: touch hello.txt",
-    "claude/blocked__bash_permission__w200": "approve Bash: touch hello.txt",
-    "claude/blocked__subagent_bash_permission__w60": "approve Bash: touch hello.txt",
-    "claude/blocked__mcp_tool_permission__w60": "approve demo — Ping",
-    "claude/blocked__plan_approval__w60": "approve the plan",
-    "claude/blocked__plan_file_approval_down__w60": "approve the plan",
-    "claude/blocked__firstrun_trust_folder__w60": "trust /srv/dev/work/claude",
-    "claude/blocked__mcp_server_found__w60": "use MCP server demo",
-    "claude/blocked__mcp_elicitation__w60": "Which environment?",
-    "claude/blocked__v2.0.0_framed_command__w44": FIND,
-    "claude/blocked__v2.0.0_framed_short__w60": "approve Bash: touch hello.txt",
-    "claude/blocked__v2.0.0_framed_plan__w60": "approve the plan",
-    "claude/blocked__v2.0.0_oauth_error__w80": ("OAuth error: Invalid code. Please make sure the full code was copied"),
-    "claude/blocked__v2.1.120_settings_error__w132": "Settings Error",
-    "claude/blocked__v2.1.332_external_imports__w44": "Allow external CLAUDE.md file imports?",
-    "claude/blocked__v2.1.332_long_file_name__w44": (
-        "approve Write: a_very_long_file_name_that_goes_on_and_on_for_more_than_one_row_of_the_dialog.test.config.json"
-    ),
-    "claude/blocked__v2.1.197_bypass_warning__w100": "accept Bypass Permissions mode",
-    "claude/blocked__v2.1.332_trust__w44": "trust /srv/dev/work/claude60",
-    "claude/blocked__v2.0.60_trust_short__w60": "trust this folder",
-    "claude/blocked__v2.1.50_question_short__w60": "Which colour should the header of the page use?",
-    "claude/blocked__v2.1.120_permission_down__w44": "approve Bash: touch hello.txt",
-    "claude/blocked__v2.1.250_barred_command__w72": FIND,
-    "claude/blocked__v2.1.220_subagent__w44": "approve Bash: touch hello.txt",
-    "claude/blocked__v2.1.150_fetch__w72": f"approve WebFetch: {HTTPS}example.com/docs/page.html?x=1",
-    "claude/blocked__v2.1.250_fetch__w44": f"approve WebFetch: {HTTPS}example.com/docs/page.html?x=1",
-    "claude/blocked__v2.1.250_review_short__w60": "Review your answers",
-    "claude/blocked__v2.1.197_two_bash_first__w60": "approve Bash: touch one.txt",
-    "claude/blocked__v2.1.197_bash_permission_longbash__w60": (
-        "approve Bash: for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo step $i; sleep 1; done"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_claude_names_the_tool_and_its_first_argument(name: str) -> None:
-    item = next(item for item in SCREENS if item.id == name)
-    blocked = read(manifest("claude"), item.screen).blocked
-    assert blocked is not None and blocked.text == ASKED[name]
 
 
 @pytest.mark.parametrize(

@@ -123,12 +123,3 @@ def test_no_blocked_rule_holds_on_a_screen_that_is_not_blocked(agent: str) -> No
     for item in saved(agent):
         if item.truth != "blocked":
             assert [o.rule for o in trace(found, item.screen) if o.matched and o.state == "blocked"] == [], item.id
-
-
-def test_asked_text_is_the_question() -> None:
-    asked = {
-        "codex/blocked__exec_approval_2__w60": "approve Bash: touch hello.txt",
-        "codex/blocked__request_user_input_down__w100": "Which database should we use?",
-    }
-    found = {item.id: read(manifest(item.agent), item.screen).blocked for item in SCREENS if item.id in asked}
-    assert {name: blocked.text for name, blocked in found.items() if blocked} == asked

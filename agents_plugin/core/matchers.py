@@ -170,12 +170,10 @@ class Pattern(Matcher):
         else:
             key = id(self.matcher) * 2 + unknown
             known = regions.memo.get(key)
-            if known:
-                failed = known[1]
-            else:
+            if known is None:
                 # With the matcher in the value its id() is not given to one of a manifest that is read later.
-                failed = self.matcher.fails(regions, None, unknown)
-                regions.memo[key] = self.matcher, failed
+                known = regions.memo[key] = self.matcher, self.matcher.fails(regions, None, unknown)
+            failed = known[1]
         return f"{self.label}: {failed}" if failed else ""
 
 

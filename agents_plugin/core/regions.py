@@ -140,15 +140,16 @@ class Regions:
         """Rows that are a horizontal rule over (nearly) the full width, top first."""
         if self._rules is None:
             self._rules = []
-            lines = enumerate(self.lines)
-            candidates = [(row, line) for row, line in lines if _RULE.match(line) or _SQUEEZED.match(line)]
-            cols = self.cols if candidates else 0
-            for row, line in candidates:
+            cols = 0
+            for row, line in enumerate(self.lines):
+                found, squeezed = _RULE.match(line), _SQUEEZED.match(line)
+                if not (found or squeezed):
+                    continue
+                cols = cols or self.cols
                 across = self.panel_col if row < self.panel_rows else cols
-                found = _RULE.match(line)
                 rule = found["rule"] if found else ""
                 drawn = len(rule) >= across - 8 and len(_RULE_CHARS.findall(rule)) * 2 >= len(rule) > 0
-                if drawn or (width(line) >= across - 1 and _SQUEEZED.match(line)):
+                if drawn or (squeezed and width(line) >= across - 1):
                     self._rules.append(row)
         return self._rules
 
