@@ -16,7 +16,6 @@ MAX_TEXT = 500
 #: Columns at the right of a wrapped row that a dialog leaves free: its margin and frame.
 MARGIN = 5
 _KEYS = frozenset({"flow", "rows", "as", "but_last"})
-_EDGES = " \t\xa0│┃║╎▌▐"
 _PLACE = re.compile(r"\{([a-z_]\w*)\}")
 
 
@@ -72,7 +71,7 @@ def unwrap(rows: list[str], limit: int, begin: int = 0) -> list[str]:
         if not text:
             edge = 0
             continue
-        end = begin + width(row.rstrip(_EDGES))
+        end = begin + width(row[: row.index(text) + len(text)])
         first = text.split(None, 1)[0]
         if not edge or edge + 1 + width(first) <= limit:
             parts.append(text)
