@@ -35,7 +35,7 @@ from agents_plugin.owners import Owners
 from agents_plugin.subject import Mind, Pass, Subject
 from agents_plugin.tmux.captures import capture
 from agents_plugin.tmux.listing import observe
-from agents_plugin.tmux.runner import Runner
+from agents_plugin.tmux.runner import Runner, is_pane_id
 from agents_plugin.tmux.transactions import write
 
 __all__ = ["Cycle", "Pass", "Subject"]
@@ -316,7 +316,7 @@ class Cycle:
         queue = "".join(f"{pane} " for pane in attention.queue(filter(None, map(waiting, subjects))))
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
         numbers = (name.split("_")[1] for name in snapshot.environment if name.count("_") >= 2)
-        noted = {f"%{number}" for number in numbers if number.isdecimal()}
+        noted = {f"%{number}" for number in numbers if is_pane_id(f"%{number}")}
         accepted = write(
             self.runner,
             changes,

@@ -9,6 +9,7 @@ from agents_plugin.core import attention
 from agents_plugin.core.attention import Mark, Waiting
 from agents_plugin.core.evidence import ClientRow, Snapshot, Verdict
 from agents_plugin.core.fold import Decision
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.plan import TEXT_CELLS
 from agents_plugin.core.states import Source
 from agents_plugin.core.text import clean
@@ -79,8 +80,8 @@ def alert_due(subject: Subject, settings: Settings, now: int) -> bool:
     verdict = subject.decision.verdict if subject.decision else None
     if verdict is None or not (settings.alert or settings.alert_command):
         return False
-    notified = _number(subject.published.options.get("@agent_notified_at"))
-    muted = _number(subject.published.options.get("@agent_mute_until"))
+    notified = parse_int(subject.published.options.get("@agent_notified_at"))
+    muted = parse_int(subject.published.options.get("@agent_mute_until"))
     standing = subject.published.state == verdict.state and now - verdict.since_ms >= ALERT_AFTER_MS
     return standing and subject.published.marked and attention.alert_due(verdict, notified, muted, now)
 
@@ -109,7 +110,3 @@ def paced(subject: Subject, decision: Decision, mono: int) -> Decision:
         return decision
     mind.due_mono = due if mind.due_mono is None else min(due, mind.due_mono)
     return replace(decision, verdict=replace(verdict, text=there))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agents_plugin import server
+from agents_plugin.core.numbers import MAX_PID, parse_int
 from agents_plugin.core.text import strip_controls
 from agents_plugin.host.runtime import RuntimeRefused
 from agents_plugin.tmux.runner import (
@@ -37,7 +38,10 @@ def runner_of(found: server.Target) -> Runner:
 
 def server_pid(found: server.Target) -> int:
     """The pid of the server meant; asks it when it is not the one around us. Raises what the runner raises."""
-    return found.pid or int(runner_of(found).check("display-message", "-p", "#{pid}"))
+    pid = found.pid or parse_int(runner_of(found).check("display-message", "-p", "#{pid}").strip(), 1, MAX_PID)
+    if pid is None:
+        raise TmuxError("the server does not say its process id")
+    return pid
 
 
 def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from agents_plugin.core import attention
 from agents_plugin.core.attention import Waiting
 from agents_plugin.core.evidence import Claim, Identity, PaneRow
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.plan import Published
 from agents_plugin.core.report import parse_report
 from agents_plugin.core.states import STATE_ORDER, Source, State, Tier
@@ -102,10 +103,10 @@ def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | Non
     state = state or State.UNKNOWN
     detail = pending.detail if pending else options.get("@agent_detail")
     marked = bool(options.get("@agent_attention")) or bool(pending and pending.turn_end)
-    since = pending.at_ms if pending else number(options.get("@agent_since"))
-    at = pending.at_ms if pending else number(options.get("@agent_evidence_at"))
+    since = pending.at_ms if pending else parse_int(options.get("@agent_since"))
+    at = pending.at_ms if pending else parse_int(options.get("@agent_evidence_at"))
     source = "report" if pending else options.get("@agent_source")
-    muted = number(options.get("@agent_mute_until"))
+    muted = parse_int(options.get("@agent_mute_until"))
     return AgentRow(
         pane=row.pane_id,
         session=row.session_name,
@@ -128,7 +129,7 @@ def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | Non
         title=row.title,
         command=row.command,
         dir=row.path,
-        pid=number(options.get("@agent_pid")) or (identity.pid if identity else None),
+        pid=parse_int(options.get("@agent_pid")) or (identity.pid if identity else None),
         session_id=options.get("@agent_session_id") or pane.session_id,
         resume=resume_command(pane.resume, options.get("@agent_session_id") or pane.session_id),
         muted=muted is not None and muted > now_ms,
@@ -198,11 +199,6 @@ def counts(rows: Iterable[AgentRow]) -> dict[str, int]:
     states = list(rows)
     found = {state.value: sum(row.state == state for row in states) for state in STATE_ORDER}
     return {**found, "done": sum(row.done for row in states), "needs_you": sum(row.needs_you for row in states)}
-
-
-def number(text: str | None) -> int | None:
-    """A number somebody wrote into an option; None for anything else."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 16 else None
 
 
 def _whole(value: Any) -> Any:

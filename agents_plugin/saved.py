@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_plugin.core.evidence import Screen
+from agents_plugin.core.numbers import parse_int
 
 
 def screen_of(text: str, facts: Mapping[str, Any] | None = None) -> Screen:
@@ -18,11 +19,11 @@ def screen_of(text: str, facts: Mapping[str, Any] | None = None) -> Screen:
     return Screen(
         lines=tuple(line.rstrip() for line in text.rstrip("\n").split("\n")),
         title=title if isinstance(title, str) else "",
-        cursor_x=_number(facts.get("cursor_x")),
-        cursor_y=_number(facts.get("cursor_y")),
+        cursor_x=parse_int(facts.get("cursor_x")),
+        cursor_y=parse_int(facts.get("cursor_y")),
         cursor_shown=_flag(facts.get("cursor_flag")),
         alternate=_flag(facts.get("alternate_on")),
-        cols=_number(facts.get("cols", facts.get("pane_width"))),
+        cols=parse_int(facts.get("cols", facts.get("pane_width"))),
     )
 
 
@@ -30,7 +31,7 @@ def facts_beside(path: Path) -> dict[str, Any]:
     """The facts in the `.json` beside a saved screen; empty when there is none or it holds no mapping."""
     try:
         facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
 
@@ -41,15 +42,8 @@ def load_screen(path: Path) -> tuple[Screen, dict[str, Any]]:
     return screen_of(path.read_text(encoding="utf-8", errors="replace"), facts), facts
 
 
-def _number(value: object) -> int | None:
-    try:
-        return int(value) if isinstance(value, (int, str)) and value != "" else None
-    except ValueError:
-        return None
-
-
 def _flag(value: object) -> bool | None:
     if isinstance(value, bool):
         return value
-    number = _number(value)
+    number = parse_int(value)
     return None if number is None else number != 0

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents_plugin.core.numbers import MAX_PID, parse_int
+
 
 @dataclass(frozen=True)
 class Target:
@@ -37,8 +39,7 @@ def surrounding(environ: Mapping[str, str] = os.environ) -> Target | None:
     fields = environ.get("TMUX", "").rsplit(",", 2)
     if not fields[0]:
         return None
-    pid = int(fields[1]) if len(fields) == 3 and fields[1].isdecimal() else None
-    return Target(fields[0], pid)
+    return Target(fields[0], parse_int(fields[1], 1, MAX_PID) if len(fields) == 3 else None)
 
 
 def _directory(environ: Mapping[str, str]) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from agents_plugin.core.numbers import parse_float
 from agents_plugin.core.text import strip_controls
 
 STATES = ("blocked", "working", "idle", "done", "unknown")
@@ -217,7 +218,7 @@ def _flag(value: str) -> bool:
 
 
 def _ms(value: str) -> int:
-    return round(float(value) * 1000)
+    return round((parse_float(value) or 0.0) * 1000)
 
 
 def markdown() -> str:

@@ -16,6 +16,7 @@ from agents_plugin.core.fold import Decision, Facts, Sight, Situation, Windows, 
 from agents_plugin.core.look import Seen, plan_look
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.memory import Memory
+from agents_plugin.core.numbers import parse_float
 from agents_plugin.core.report import parse_report
 from agents_plugin.core.screen import Guard, read
 from agents_plugin.core.states import Source, State
@@ -94,7 +95,7 @@ def load(lines: Iterable[str]) -> Tape:
             continue
         try:
             data = json.loads(line)
-            t_ms = int(data["t_ms"])
+            t_ms = _ms(data["t_ms"])
             if "screen" in data:
                 frames.append(_frame(t_ms, data, frames[-1] if frames else None))
             elif "truth" in data:
@@ -102,7 +103,7 @@ def load(lines: Iterable[str]) -> Tape:
                     truths.append((t_ms, State(data["truth"])))
             elif "event" in data:
                 claims += [(t_ms, claim) for claim in _claims(t_ms, data)]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise TapeError(f"line {number}: {error}") from None
     if not frames:
         raise TapeError("there is no frame on it")
@@ -115,7 +116,7 @@ def load(lines: Iterable[str]) -> Tape:
 def _frame(t_ms: int, data: Mapping[str, Any], last: Frame | None) -> Frame:
     screen = screen_of(data["screen"], data)
     changed = last is None or screen != last.screen
-    activity = int(data.get("window_activity") or (t_ms // 1000 if changed or last is None else last.activity))
+    activity = _ms(data.get("window_activity") or (t_ms // 1000 if changed or last is None else last.activity))
     if changed and last is not None:
         # A recorder sees a change up to a poll late: here the screen changes when the frame was taken.
         activity = max(activity, t_ms // 1000)
@@ -130,13 +131,20 @@ def _claims(t_ms: int, data: Mapping[str, Any]) -> Iterator[Claim]:
         if report and report.claim:
             yield report.claim
     elif event == "record":
-        claim = claude_record(data["record"], int(data.get("mtime_ms", t_ms))).claim
+        claim = claude_record(data["record"], _ms(data.get("mtime_ms", t_ms))).claim
         if claim:
             yield replace(claim, pid=None)
     elif event == "claim":
-        at, detail = int(data.get("at_ms", t_ms)), data.get("detail")
+        at, detail = _ms(data.get("at_ms", t_ms)), data.get("detail")
         source = Source(data.get("source", "hook"))
         yield Claim(State(data["state"]), at, source, detail, bool(data.get("turn_end")), why=str(data.get("why", "")))
+
+
+def _ms(value: object) -> int:
+    number = parse_float(value)
+    if number is None:
+        raise ValueError("not a time")
+    return int(number)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from agents_plugin import server
 from agents_plugin.core.evidence import Claim, PaneRow, Snapshot
 from agents_plugin.core.memory import believable
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.plan import TEXT_CELLS, PaneChange, Published, hidden
 from agents_plugin.core.report import WORDS, Report, parse_claim, parse_report, serialise_claim
 from agents_plugin.core.states import Source
@@ -19,7 +20,6 @@ from agents_plugin.host import processes
 from agents_plugin.host.clock import Clock
 from agents_plugin.host.runtime import Runtime, base_dir
 from agents_plugin.reach import Refused, guarded, pane_argument, runner_of
-from agents_plugin.rows import number
 from agents_plugin.tmux.contract import report_variable
 from agents_plugin.tmux.listing import observe
 from agents_plugin.tmux.transactions import write
@@ -166,7 +166,7 @@ def _claim(asked: _Asked, published: Published) -> Claim | None:
     """The report as the claim to keep: `@agent_state` has no room for a detail. It ends with the pane's known agent."""
     if asked.report.claim is None:
         return None
-    kept, pid = parse_claim(published.claim), number(published.options.get("@agent_pid"))
+    kept, pid = parse_claim(published.claim), parse_int(published.options.get("@agent_pid"))
     if kept and kept.source is Source.REPORT and kept.pid is None:
         pid = None
     pid = pid if pid is not None and processes.alive(pid, None) else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.schema import (
     ManifestError,
     Path,
@@ -210,8 +211,8 @@ def _at(value: object, steps: Steps) -> Any:
     for step in steps:
         if isinstance(value, Mapping):
             value = next(iter(value.values()), None) if step == "*" else value.get(step)
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
+        elif isinstance(value, list) and (place := parse_int(step, high=len(value) - 1)) is not None:
+            value = value[place]
         else:
             return None
     return value

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agents_plugin.core.evidence import Claim, Verdict
+from agents_plugin.core.numbers import MAX, parse_int
 from agents_plugin.core.states import Source, State
 
 #: Evidence stamped this far ahead of the clock is still believed (two clocks of one machine, rounding).
@@ -79,9 +80,9 @@ def load(data: object) -> Memory:
         chrome, before = data["chrome"], data["before"]
         return Memory(
             State(chrome) if chrome else None,
-            int(data["chrome_mono"]),
+            _ms(data["chrome_mono"]),
             str(data["claim"]),
-            int(data["claim_mono"]),
+            _ms(data["claim_mono"]),
             _verdict(before) if before else None,
             str(data["beaten"]),
         )
@@ -100,7 +101,15 @@ def _verdict(data: list[object]) -> Verdict:
         State(state),
         str(detail) if detail else None,
         Source(source),
-        int(str(evidence_at)),
-        int(str(since)),
+        _ms(evidence_at),
+        _ms(since),
         str(why),
     )
+
+
+def _ms(value: object) -> int:
+    """A time on either clock; monotonic ones of what began before the machine did are negative."""
+    number = parse_int(value, -MAX)
+    if number is None:
+        raise ValueError("not a time")
+    return number

@@ -11,9 +11,9 @@ import re
 MAX = 2**53 - 1
 #: More than any system gives: Linux stops at 2**22.
 MAX_PID = 2**31 - 1
+_MAX_CHARS = 64
 _INT = re.compile(r"-?[0-9]{1,19}")
 #: Some locales write the fraction of `$EPOCHREALTIME` behind a comma.
-_MAX_CHARS = 64
 _FLOAT = re.compile(r"-?[0-9]{1,16}(?:[.,][0-9]{0,32})?")
 
 

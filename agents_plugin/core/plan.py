@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from agents_plugin.core.attention import Mark
 from agents_plugin.core.evidence import Claim, Identity, Verdict
 from agents_plugin.core.fold import Decision
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.report import foreign, parse_report, serialise_claim
 from agents_plugin.core.states import Source, State
 from agents_plugin.core.text import clean, neutralise, strip_controls, width
@@ -79,7 +80,7 @@ class Published:
 
     def verdict(self, identity: Identity | None = None) -> Verdict | None:
         """The verdict that is published; None without one, or when it is of another agent or another process of it."""
-        since, pid = _number(self.options.get("@agent_since")), _number(self.options.get("@agent_pid"))
+        since, pid = parse_int(self.options.get("@agent_since")), parse_int(self.options.get("@agent_pid"))
         if since is None or self.state not in _TOKENS:
             return None
         if identity and self.options.get("@agent_name") not in (None, identity.agent):
@@ -91,11 +92,11 @@ class Published:
             State(self.state),
             self.options.get("@agent_detail") or None,
             Source(source) if source in _SOURCES else Source.PROCESS,
-            _number(self.options.get("@agent_evidence_at")) or since,
+            parse_int(self.options.get("@agent_evidence_at")) or since,
             since,
             "as published",
             self.options.get("@agent_status_text", ""),
-            _number(self.options.get("@agent_turn_at")),
+            parse_int(self.options.get("@agent_turn_at")),
         )
 
 
@@ -221,10 +222,6 @@ def _removal(published: Published, token: str) -> PaneChange:
     env = {"V": token, "PUB": "", "CLAIM": ""} if unset or published.claim or published.state else {}
     env = {hidden(published.pane_id, key): value for key, value in env.items()}
     return PaneChange(published.pane_id, published.version, published.raw_state, {}, unset, env)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 16 else None
 
 
 _TOKENS = frozenset(state.value for state in State)

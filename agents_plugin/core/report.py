@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agents_plugin.core.evidence import Claim
+from agents_plugin.core.numbers import MAX_PID, parse_int
 from agents_plugin.core.states import Source, State
 
 #: word -> (state, detail, ends a turn). `done` and `errored` are turn ends: idle, and worth a look.
@@ -18,7 +19,7 @@ WORDS: dict[str, tuple[State, str | None, bool]] = {
     "needs_input": (State.BLOCKED, None, False),
     "errored": (State.IDLE, "error", True),
 }
-_REPORT = re.compile(r"\s*([A-Za-z_]+)(?::(\d{1,16}))?\s*")
+_REPORT = re.compile(r"\s*([A-Za-z_]+)(?::([0-9]{1,16}))?\s*")
 _SECONDS_BELOW = 100_000_000_000  # as milliseconds that is 1973; as seconds the year 5138
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.:-]+")
 _MAX_WHY = 64
@@ -78,23 +79,26 @@ def parse_claim(value: str) -> Claim | None:
     if len(fields) != _FIELDS:
         return None
     state, at, source, detail, turn_end, why, pid, until = fields
+    at_ms, owner, until_ms = parse_int(at), parse_int(pid, 1, MAX_PID), parse_int(until)
+    if at_ms is None or (pid and owner is None) or (until and until_ms is None):
+        return None
     try:
         return Claim(
             State(state),
-            int(at),
+            at_ms,
             Source(source),
             detail or None,
             turn_end == "1",
             why=why,
-            pid=int(pid) if pid else None,
-            until_ms=int(until) if until else None,
+            pid=owner,
+            until_ms=until_ms,
         )
     except ValueError:
         return None
 
 
 def _stamp(digits: str | None, now_ms: int) -> int:
-    if not digits:
+    value = parse_int(digits)
+    if value is None:
         return now_ms
-    value = int(digits)
     return value * 1000 if value < _SECONDS_BELOW else value

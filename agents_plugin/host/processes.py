@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from agents_plugin.core.numbers import parse_float, parse_int
 from agents_plugin.core.trees import Proc, same_process, subtree
 
 _PAGE = 4096
@@ -22,6 +24,8 @@ _MAX_READ = 65536  # of a command line or environment: prompts can be huge
 _PS_DEADLINE = 2.0
 #: Threads of the kernel are no pane's processes; on a plain machine they are half of all.
 _PF_KTHREAD = 0x00200000
+#: The fields behind the name: a state, then numbers of at most 64 bits. What looks otherwise is no process.
+_STAT = re.compile(rb" [A-Za-z](?: -?[0-9]{1,20})+\s*")
 
 
 class Backend(Protocol):
@@ -126,10 +130,11 @@ def start_token(pid: int) -> str:
 
 def from_ticks(token: str) -> float | None:
     """The epoch seconds of a start token written on this machine since it booted; None when it is not one."""
-    if not token.isdigit():
+    ticks = parse_int(token)
+    if ticks is None:
         return None
     reader = backend()
-    return reader.epoch(int(token)) if isinstance(reader, Procfs) else float(token)
+    return reader.epoch(ticks) if isinstance(reader, Procfs) else float(ticks)
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +157,7 @@ class Procfs:
             names = os.listdir(self.root)  # noqa: PTH208  hot: no Path objects
         except OSError:
             return {}
-        procs = (self._proc(int(name), kernel=False) for name in names if name.isdecimal())
+        procs = (self._proc(int(name), kernel=False) for name in names if parse_int(name) is not None)
         return {proc.pid: proc for proc in procs if proc is not None}
 
     def stat(self, pid: int) -> Proc | None:
@@ -213,13 +218,15 @@ class Procfs:
         if not self._boot:
             for line in self._read("", "stat", 16 * _MAX_READ).splitlines():
                 if line.startswith(b"btime "):
-                    self._boot = float(line.split()[1])
+                    self._boot = parse_float(line[6:].strip()) or 0.0
         return self._boot + ticks / self._tick
 
     def _stat(self, pid: int) -> tuple[str, list[bytes]]:
         """(name, fields from the state on). The name may hold spaces and parentheses: the last one ends it."""
         raw = self._read(pid, "stat", 1024)
         head, _, rest = raw.rpartition(b")")
+        if not _STAT.fullmatch(rest):
+            return "", []
         return head.partition(b"(")[2].decode("utf-8", "replace"), rest.split()
 
     def _read(self, pid: int | str, name: str, limit: int = _MAX_READ) -> bytes:
@@ -314,8 +321,8 @@ class Psutil:
         except (OSError, subprocess.SubprocessError):
             return {}
         rows = (line.split() for line in done.stdout.splitlines())
-        pairs = {int(row[0]): int(row[1]) for row in rows if len(row) == 2 and row[0].isdigit() and row[1].isdigit()}
-        return {pid: group for pid, group in pairs.items() if group > 0 and pid in wanted}
+        pairs = ((parse_int(row[0]), parse_int(row[1])) for row in rows if len(row) == 2)
+        return {pid: group for pid, group in pairs if group and pid is not None and pid in wanted}
 
     def _ask(self, process: Any, what: str, default: Any) -> Any:
         try:

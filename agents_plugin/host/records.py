@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_plugin.core.evidence import Claim, Identity
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.states import Source, State
 from agents_plugin.host import processes
 
@@ -104,8 +105,8 @@ class Records:
             return None
         if identity.started is not None and mtime_ms < identity.started * 1000 - START_SLACK_MS:
             return None
-        start, token = data.get("procStart"), self._start_token(identity.pid)
-        if isinstance(start, str | int) and str(start).isdigit() and token.isdigit() and str(start) != token:
+        start, token = parse_int(data.get("procStart")), parse_int(self._start_token(identity.pid))
+        if start is not None and token is not None and start != token:
             return None
         return claude_record(data, mtime_ms)
 
@@ -193,7 +194,7 @@ def _iso_ms(value: object) -> int | None:
     """Epoch milliseconds of `2026-11-30T20:14:22.835Z`; None for anything else."""
     try:
         return int(datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp() * 1000)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents_plugin.core.numbers import parse_float, parse_int
 from agents_plugin.host import processes
 
 LOG_BYTES = 256 * 1024
@@ -81,7 +82,7 @@ def remove_stale(environ: Mapping[str, str] = os.environ) -> None:
     """Remove what servers that are gone left behind: their directories and the links hooks follow."""
     with contextlib.suppress(OSError):
         for entry in list(base_dir(environ).iterdir()):
-            if entry.name.isdecimal() and _left_behind(entry):
+            if parse_int(entry.name) is not None and _left_behind(entry):
                 shutil.rmtree(entry, ignore_errors=True)
     state = state_dir(environ)
     with contextlib.suppress(OSError):
@@ -92,7 +93,7 @@ def remove_stale(environ: Mapping[str, str] = os.environ) -> None:
 
 def _left_behind(entry: Path) -> bool:
     """Whether the server is gone, or its pid is another program's by now: no tmux, no helper, an hour of silence."""
-    pid = int(entry.name)
+    pid = parse_int(entry.name) or 0
     server = processes.backend().stat(pid)
     if server is None or server.zombie:
         return True
@@ -216,10 +217,8 @@ class Runtime:
     def holder(self) -> Holder | None:
         """The live monitor: its pid runs and began when the lock says. None for a stale or empty lock."""
         fields = self._text("monitor", 256).split()
-        if len(fields) < 2 or not fields[0].isdecimal():
-            return None
-        pid = int(fields[0])
-        if processes.start_token(pid) != fields[1] or not processes.alive(pid, None):
+        pid = parse_int(fields[0]) if len(fields) > 1 else None
+        if pid is None or processes.start_token(pid) != fields[1] or not processes.alive(pid, None):
             return None
         return Holder(pid, fields[2] if len(fields) > 2 else "")
 
@@ -242,8 +241,8 @@ class Runtime:
 
     def beat_age(self) -> int | None:
         """Seconds since the monitor's last beat; None when that is not known."""
-        now, beat = uptime(), self._text("beat", 32).strip()
-        return None if now is None or not (beat.isascii() and beat.isdigit()) else max(0, int(now) - int(beat))
+        now, beat = uptime(), parse_int(self._text("beat", 32).strip())
+        return None if now is None or beat is None else max(0, int(now) - beat)
 
     def hangs(self) -> bool:
         """Whether the last beat is too old for a monitor at work, or a machine that was just asleep."""
@@ -352,8 +351,8 @@ def uptime() -> float | None:
     """
     try:
         with open("/proc/uptime", "rb") as stream:
-            return float(stream.read(64).split()[0])
-    except (OSError, ValueError, IndexError):
+            return parse_float(stream.read(64).split()[0])
+    except (OSError, IndexError):
         return None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents_plugin.core.numbers import MAX, MAX_PID, parse_float, parse_int, parse_pid
 from agents_plugin.host import processes
 from agents_plugin.host.runtime import state_dir
 
@@ -145,8 +146,9 @@ def read(path: Path) -> Event | None:
         return None
     variables = {key[4:]: value for key, value in header.items() if key.startswith("env.")}
     ancestors, speaker, body = _ancestors(header, body)
-    if not speaker and header["agent"] == "claude" and variables.get("CLAUDE_PID", "").isdecimal():
-        ancestors.append((int(variables["CLAUDE_PID"]), None))
+    claimed = parse_pid(variables.get("CLAUDE_PID"))
+    if not speaker and header["agent"] == "claude" and claimed:
+        ancestors.append((claimed, None))
     return Event(
         path=path,
         agent=header["agent"],
@@ -161,13 +163,17 @@ def read(path: Path) -> Event | None:
 
 def _time(header: Mapping[str, str], written_ms: int) -> int:
     """Wall time of an event. The file's own time is finer (4 ms steps) than /proc/uptime (10 ms) but can be wrong."""
-    try:
-        if "time" in header:  # bash knows it to the microsecond
-            return int(float(header["time"]) * 1000)
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - float(header["uptime"])
-        recorded_ms = int((time.time() - age) * 1000)
-    except (KeyError, ValueError, OverflowError, AttributeError, OSError):
+    exact = parse_float(header.get("time"), high=MAX / 1000)
+    if exact is not None:  # bash knows it to the microsecond
+        return int(exact * 1000)
+    uptime = parse_float(header.get("uptime"))
+    if uptime is None:
         return written_ms
+    try:
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - uptime
+    except (AttributeError, OSError):
+        return written_ms
+    recorded_ms = int((time.time() - age) * 1000)
     return written_ms if age < 0 or abs(recorded_ms - written_ms) <= _DRIFT_MS else recorded_ms
 
 
@@ -180,11 +186,12 @@ def _ancestors(header: Mapping[str, str], body: bytes) -> tuple[list[tuple[int, 
         if line is None:
             break
         if not speaker:
-            found.append((int(line[1]), processes.from_ticks(line[4].decode())))
+            pid, started = parse_pid(line[1]), processes.from_ticks(line[4].decode())
+            found += [(pid, started)] if pid else []
             speaker = line[2] in _RUNTIMES or line[2].startswith(header["agent"].encode())
-        above = int(line[3])
+        above = parse_int(line[3], high=MAX_PID) or 0
         body = body[line.end() :]
     if not found:
-        parents = (header.get("parent", ""), header.get("grandparent", ""))
-        return [(int(pid), None) for pid in parents if pid.isdecimal() and int(pid) > 1], False, body
+        parents = map(parse_pid, (header.get("parent"), header.get("grandparent")))
+        return [(pid, None) for pid in parents if pid], False, body
     return [*found, (above, None)] if above > 1 and not speaker else found, speaker, body

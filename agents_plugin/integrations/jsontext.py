@@ -132,11 +132,17 @@ class _Reader:
             return Node("plain", at, end, plain)
         number = _NUMBER.match(self.text, at)
         if number:
-            return Node("plain", at, number.end(), json.loads(number[0]))
+            return Node("plain", at, number.end(), self.number(number[0], at))
         for word, meaning in _WORDS.items():
             if self.text.startswith(word, at):
                 return Node("plain", at, at + len(word), meaning)
         raise self.error(f"not JSON: {self.text[at : at + 12].split()[0]!r}" if char else "it ends too early", at)
+
+    def number(self, text: str, at: int) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:  # more digits than Python converts
+            raise self.error("a number of too many digits", at) from None
 
     def string(self, at: int) -> tuple[str, int]:
         try:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable
 
 from agents_plugin.core.evidence import Screen
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.tmux.runner import Runner, is_pane_id
 
 # Read together with the rows, so that cursor and screen belong to the same moment.
@@ -50,11 +51,11 @@ def parse(answer: str, nonce: str) -> dict[str, Screen]:
         screens[f"%{number}"] = Screen(
             lines=_lines(rows),
             title=_printable(title),
-            cursor_x=int(x) if x else None,
-            cursor_y=int(y) if y else None,
+            cursor_x=parse_int(x),
+            cursor_y=parse_int(y),
             cursor_shown=shown == "1" if shown else None,
             alternate=alternate == "1" if alternate else None,
-            cols=int(cols) if cols else None,
+            cols=parse_int(cols),
         )
     return screens
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from agents_plugin.core.evidence import ClientRow, PaneRow, Snapshot
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.settings import OPTIONS
 from agents_plugin.tmux.contract import GLOBAL_OPTIONS, PANE_OPTIONS, SESSION_SUMMARY, WINDOW_ATTENTION, WINDOW_SUMMARY
 from agents_plugin.tmux.runner import Runner, TmuxError, is_pane_id
@@ -205,4 +206,4 @@ def _environment(lines: str) -> dict[str, str]:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return parse_int(text) or 0

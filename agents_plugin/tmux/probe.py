@@ -12,7 +12,7 @@ from agents_plugin.tmux.knock import PATIENCE_S
 from agents_plugin.tmux.runner import Runner, TmuxError, find_tmux, spawn
 
 _KEY = re.compile(r"bind-key\s+(?:-r\s+)?-T prefix\s+(\S+)\s+(.*)")
-_HOOK = re.compile(r"([a-z-]+)(?:\[(\d+)\])?(?: |$)")
+_HOOK = re.compile(r"([a-z-]+)(?:\[([0-9]{1,9})\])?(?: |$)")
 _ID = re.compile(r"[$@%]\d+")
 
 
@@ -28,7 +28,7 @@ def client_version(server_pid: int | None = None) -> tuple[str, str]:
 
 def too_old(version: str) -> bool:
     """Whether a tmux of this version lacks what we need (3.2), in spellings like `3.1c`, `next-3.8`, `openbsd-7.4`."""
-    found = re.fullmatch(r"(?:next-)?(\d+)\.(\d+)[a-z]*(?:-rc\d*)?", version)
+    found = re.fullmatch(r"(?:next-)?([0-9]{1,4})\.([0-9]{1,4})[a-z]*(?:-rc\d*)?", version)
     return found is not None and (int(found[1]), int(found[2])) < (3, 2)
 
 

@@ -32,7 +32,7 @@ KNOWN_DIRECTORIES = (
 # A client takes its target from these when none is given, and SIGPIPE is ignored in Python.
 _DROPPED = ("TMUX", "TMUX_PANE")
 _RESTORED_SIGNALS = (signal.SIGPIPE,)
-_PANE_ID = re.compile(r"%[0-9]+")
+_PANE_ID = re.compile(r"%[0-9]{1,10}")
 
 
 class TmuxError(Exception):
