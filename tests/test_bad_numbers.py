@@ -74,11 +74,6 @@ def test_processes(tmp_path: Path) -> None:
     assert reader.sweep() == {}
     assert [reader.stat(11), reader.ticks(12), reader.cpu(13)] == [None] * 3
     assert reader.foreground([11, 12, 13]) == {}
-        None,
-        None,
-        None,
-        {},
-    ]
     assert processes.from_ticks(NINES) is None
 
 
