@@ -305,7 +305,7 @@ class Cycle:
         self._stays.watch(snapshot, mono, now)
         stayed = self._stays.panes(mono) if self.settings.clear_on == "dwell" else frozenset()
         clients = snapshot.clients if self.settings.clear_on == "visit" else self._stays.typing(snapshot)
-        alerts = [subject for subject in subjects if alert_due(subject, self.settings, now)]
+        alerts = [subject for subject in subjects if alert_due(subject, self.settings, snapshot.clients, now)]
         for subject in subjects:
             unmark(subject, clients, subject.row.pane_id in stayed)
             if subject.decision:

@@ -247,6 +247,14 @@ def _list(directory: Path) -> Iterator[tuple[str, Stamp]]:
         yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
 
 
+def own_directory(named: str | None) -> Path:
+    """The directory of own manifests somebody named, else the user's. Raises OSError when a named one has no list."""
+    if named is None:
+        return user_directory()
+    with os.scandir(named):
+        return Path(named)
+
+
 def user_directory(environment: dict[str, str] | None = None) -> Path:
     """Where user manifests live unless `@agents-manifests` says otherwise (XDG)."""
     env = os.environ if environment is None else environment

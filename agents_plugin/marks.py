@@ -75,10 +75,12 @@ def _spoken_to(subject: Subject, run: Verdict) -> bool:
     return voice is not None and voice.memory.person_ms >= max(run.since_ms, run.turn_at_ms or 0)
 
 
-def alert_due(subject: Subject, settings: Settings, now: int) -> bool:
-    """Whether a blocked run still owes its alert."""
+def alert_due(subject: Subject, settings: Settings, clients: Sequence[ClientRow], now: int) -> bool:
+    """Whether a blocked run still owes its alert. A pane that somebody has before them rings nothing."""
     verdict = subject.decision.verdict if subject.decision else None
     if verdict is None or not (settings.alert or settings.alert_command):
+        return False
+    if attention.shown(clients, subject.row.pane_id):
         return False
     notified = parse_int(subject.published.options.get("@agent_notified_at"))
     muted = parse_int(subject.published.options.get("@agent_mute_until"))

@@ -55,6 +55,16 @@ def test_ls_lists_what_is_published_and_how_the_owner_was_found(server: Server) 
     assert (second["state"], second["source"], second["confidence"]) == ("working", "report", "unverified")
 
 
+@pytest.mark.parametrize("detail", ["permission", "a_detail_of_thirty_one_letters_a"])
+def test_a_muted_pane_is_said_to_be_muted(server: Server, detail: str) -> None:
+    asked(server, "report", "blocked", "-t", "%0", "--detail", detail)
+    one_pass(server)
+    server.cmd("set-option", "-p", "-t", "%0", "@agent_mute_until", str(int(time.time() * 1000) + 60_000))
+    (line,) = asked(server, "ls").splitlines()[1:]
+    assert line.split(" (muted)")[0].endswith(("blocked/permission", "blocked/a_detail_of…"))
+    assert all(width(line) <= 100 for line in asked(server, "ls").splitlines())
+
+
 def test_an_agent_before_its_first_pass_is_unknown(server: Server) -> None:
     actor = Actor(server)
     (row,) = asked_json(server, "ls")["agents"]

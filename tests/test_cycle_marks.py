@@ -68,6 +68,45 @@ def test_a_muted_pane_rings_nothing(stage: Stage) -> None:
     assert any(stage.step(61_000).alerts for _ in range(2))
 
 
+@pytest.mark.versions
+def test_the_pane_somebody_has_before_them_rings_nothing(stage: Stage) -> None:
+    """One of several clients is enough; one that lost the focus, is in control mode, or shows another pane is none."""
+    server = stage.server
+    server.cmd("set-option", "-g", "@agents-alert", "bell")
+    server.cmd("set-option", "-s", "focus-events", "on")
+    server.cmd("new-session", "-d", "-s", "other", "-t", "main")
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    elsewhere, here = server.attach("other", 100, 40), server.attach("main", 100, 40)
+    server.cmd("select-window", "-t", "main:1")
+    server.cmd("select-window", "-t", "other:0")
+    assert (here.where(), elsewhere.where() != actor.pane) == (actor.pane, True)
+    for _ in range(3):
+        assert not stage.step().alerts, "shown"
+    assert (actor.state(), actor.option("@agent_attention")) == ("blocked/permission", "1")
+    assert actor.option("@agent_notified_at") == ""
+    here.send(b"\x1b[O")
+    wait_for(lambda: "focused" not in here.format("#{client_flags}"), what="focus lost")
+    (rung,) = stage.step().alerts
+    assert rung.row.pane_id == actor.pane
+    assert not stage.step().alerts
+
+
+@pytest.mark.parametrize("shown_by", ["nobody", "a client in control mode", "a client on the pane beside it"])
+def test_what_is_not_looked_at_rings(stage: Stage, shown_by: str) -> None:
+    server = stage.server
+    server.cmd("set-option", "-g", "@agents-alert", "bell")
+    actor = Actor(server)
+    actor.show(BLOCKED)
+    server.cmd("select-window", "-t", actor.pane)
+    if shown_by == "a client in control mode":
+        server.attach("main", args=("-C",))
+    elif shown_by == "a client on the pane beside it":
+        server.split(actor.pane, detached=False)
+        server.attach("main", 100, 40)
+    assert sum(len(stage.step().alerts) for _ in range(3)) == 1
+
+
 def test_case_113_a_prompt_answered_at_once_rings_nothing(stage: Stage) -> None:
     """Blocked for less than a second."""
     stage.server.cmd("set-option", "-g", "@agents-alert", "bell")

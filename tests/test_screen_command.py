@@ -92,6 +92,18 @@ def test_user_manifest_and_a_runaway_one(tmp_path: Path) -> None:
     assert "mine.yaml: rule slow was stopped" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command", [("screen", "-"), ("replay", "--agent", "claude", "tape")], ids=["screen", "replay"]
+)
+def test_a_directory_of_manifests_that_cannot_be_listed_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "file").write_text("")
+    for place, why in (("none\x1b[2Jthere", "No such file"), ("file", "Not a directory")):
+        done = agents(*command, "--manifests", str(tmp_path / place), home=tmp_path)
+        (line,) = done.stderr.splitlines()
+        assert (done.returncode, done.stdout) == (2, "")
+        assert line.startswith(f"agents {command[0]}: --manifests {tmp_path}") and why in line and "\x1b" not in line
+
+
 def test_unknown_command_and_help(tmp_path: Path) -> None:
     assert agents("nonsense", home=tmp_path).returncode == 2
     done = agents("help", home=tmp_path)

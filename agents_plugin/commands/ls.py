@@ -19,7 +19,9 @@ NAME = "ls"
 HELP = "list the agents, those who need you first"
 
 _HEAD = ("", "STATE", "AGENT", "PANE", "WHERE", "FOR", "WHAT")
-_CAPS = (2, 20, 16, 6, 28, 5)
+_CAPS = (2, 28, 16, 6, 28, 5)
+_MUTED = " (muted)"
+_STATE_CELLS = 20
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -120,9 +122,9 @@ def _cells(row: AgentRow, settings: Settings, ascii_only: bool, now_ms: int) -> 
     text = f"{row.dir.rstrip('/').rsplit('/', 1)[-1]}: {what}" if what and row.dir else what or row.dir
     where = f"{row.session}:{row.window}.{row.index} {row.window_name}"
     age = "-" if row.since_ms is None else duration(now_ms - row.since_ms)
-    if row.muted:
-        state += " (muted)"
-    return [mark, *(plain(cell) for cell in (state, name, row.pane, where, age, text))]
+    # What is cut is the detail, which is anybody's word: never that the pane is silent.
+    state = plain(state, _STATE_CELLS) + (_MUTED if row.muted else "")
+    return [mark, state, *(plain(cell) for cell in (name, row.pane, where, age, text))]
 
 
 def duration(ms: int) -> str:

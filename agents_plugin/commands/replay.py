@@ -10,9 +10,10 @@ from pathlib import Path
 
 from agents_plugin.core.fold import Windows
 from agents_plugin.host.guard import AlarmGuard
-from agents_plugin.manifests import BUNDLED, Catalog, user_directory
+from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.score import SLACK_MS, Score, score
 from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, open_tape
+from agents_plugin.terminal import plain
 
 NAME = "replay"
 HELP = "run detection over a recording and print every transition it would publish"
@@ -36,8 +37,14 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Prints the transitions. 1 when the tape cannot be read, 2 when no manifest is known."""
-    catalog = Catalog((BUNDLED, args.manifests or user_directory()))
+    """Prints the transitions. 1 when the tape cannot be read, 2 when no manifest is known, or their directory cannot be
+    listed."""
+    try:
+        own = own_directory(args.manifests)
+    except OSError as error:
+        print(f"agents replay: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    catalog = Catalog((BUNDLED, own))
     manifest = catalog.find(args.agent)
     if manifest is None:
         print(f"agents replay: there is no manifest for {args.agent}", file=sys.stderr)

@@ -14,10 +14,10 @@ from agents_plugin.core.evidence import Screen
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.screen import read, trace
 from agents_plugin.host.guard import AlarmGuard
-from agents_plugin.manifests import BUNDLED, Catalog, user_directory
+from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.reach import Refused, guarded, pane_argument
 from agents_plugin.saved import facts_beside, screen_of
-from agents_plugin.terminal import emit
+from agents_plugin.terminal import emit, plain
 
 NAME = "screen"
 TRUTHS = ("working", "blocked", "idle", "unknown", "dead")
@@ -47,7 +47,8 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Prints one line per file. 1 when a file could not be read or written, 2 when no manifest is known for one."""
+    """Prints one line per file. 1 when a file could not be read or written, 2 when no manifest is known for one, or
+    the directory of manifests cannot be listed."""
     if args.capture:
         return guarded(NAME, args, lambda found: _capture(args, found))
     if not args.files or args.pane:
@@ -74,7 +75,12 @@ def _capture(args: Namespace, found: server.Target) -> int:
 
 
 def _read(args: Namespace) -> int:
-    catalog = Catalog((BUNDLED, args.manifests or user_directory()))
+    try:
+        own = own_directory(args.manifests)
+    except OSError as error:
+        print(f"agents screen: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    catalog = Catalog((BUNDLED, own))
     for problem in catalog.problems:
         print(f"agents screen: {problem}", file=sys.stderr)
     guard = AlarmGuard()

@@ -60,6 +60,11 @@ def seen(clients: Iterable[ClientRow], pane_id: str, since_ms: int, turn_at_ms: 
     )
 
 
+def shown(clients: Iterable[ClientRow], pane_id: str) -> bool:
+    """Whether a person has this pane before them: it is what a client shows, and that client has the focus."""
+    return any(client.pane_id == pane_id and client.focused and not client.control for client in clients)
+
+
 def needs_you(state: State | str, detail: str | None, marked: bool) -> bool:
     """Whether the pane waits for its user: blocked, or a turn that ended in an error and was not seen."""
     return state == State.BLOCKED or (state == State.IDLE and detail == "error" and marked)

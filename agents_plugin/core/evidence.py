@@ -151,7 +151,10 @@ class PaneRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """One attached client. `pane_id` is the active pane of its current window; seconds since the epoch."""
+    """One attached client. `pane_id` is the active pane of its current window; seconds since the epoch.
+
+    `focused` is false when its terminal said that it lost the focus (with `focus-events on`), or it is suspended.
+    """
 
     name: str
     session_id: str
@@ -159,6 +162,7 @@ class ClientRow:
     activity: int
     created: int
     control: bool
+    focused: bool = True
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _PANE_TEXTS = (
     "session_name",
     "window_name",
 )
-_CLIENT_FACTS = ("session_id", "pane_id", "client_activity", "client_created", "client_control_mode")
+_CLIENT_FACTS = ("session_id", "pane_id", "client_activity", "client_created", "client_control_mode", "client_flags")
 _CLIENT_TEXTS = ("client_name",)
 _SERVER_FACTS = ("pid", "start_time", "version")
 _SETTINGS = tuple(option.name for option in OPTIONS)
@@ -189,7 +189,9 @@ def _client(parts: tuple[str, ...]) -> ClientRow | None:
     facts = parts[0].split("|")
     if len(facts) != len(_CLIENT_FACTS) or len(parts) != 1 + len(_CLIENT_TEXTS):
         return None
-    session, pane, activity, created, control = facts
+    session, pane, activity, created, control, flags = facts
+    # Every client begins with `focused` (seen on 3.3a, 3.5a, 3.8); only a terminal that reports its focus loses it.
+    said = flags.split(",")
     return ClientRow(
         name=parts[1],
         session_id=session,
@@ -197,6 +199,7 @@ def _client(parts: tuple[str, ...]) -> ClientRow | None:
         activity=_number(activity),
         created=_number(created),
         control=control == "1",
+        focused="focused" in said and "suspended" not in said,
     )
 
 
