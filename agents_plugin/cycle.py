@@ -34,8 +34,9 @@ from agents_plugin.marks import Stays, alert_due, paced, unmark, waiting
 from agents_plugin.owners import Owners
 from agents_plugin.subject import Mind, Pass, Subject
 from agents_plugin.tmux.captures import capture
+from agents_plugin.tmux.contract import noted_pane
 from agents_plugin.tmux.listing import observe
-from agents_plugin.tmux.runner import Runner, is_pane_id
+from agents_plugin.tmux.runner import Runner
 from agents_plugin.tmux.transactions import write
 
 __all__ = ["Cycle", "Pass", "Subject"]
@@ -315,8 +316,7 @@ class Cycle:
         changes = [subject.change for subject in subjects if subject.change]
         queue = "".join(f"{pane} " for pane in attention.queue(filter(None, map(waiting, subjects))))
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
-        numbers = (name.split("_")[1] for name in snapshot.environment if name.count("_") >= 2)
-        noted = {f"%{number}" for number in numbers if is_pane_id(f"%{number}")}
+        noted = set(filter(None, map(noted_pane, snapshot.environment)))
         accepted = write(
             self.runner,
             changes,

@@ -16,6 +16,8 @@ from agents_plugin.host.runtime import write_atomic
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
 _MAX_BYTES = 8 * 1024 * 1024
+#: Files that were renamed or are gone would stay for good: the oldest entry makes room.
+_MAX_FILES = 256
 #: The code that checks manifests: what it accepted before it changed is checked anew.
 _CHECKERS = ("manifest", "matchers", "asking", "regions", "hooks", "schema")
 
@@ -43,6 +45,9 @@ class ManifestCache:
         except (TypeError, ValueError, RecursionError):
             same = False
         if same:
+            self._entries.pop(path, None)
+            while len(self._entries) >= _MAX_FILES:
+                del self._entries[next(iter(self._entries))]
             self._entries[path] = [list(stamp), data]
             self._dirty = True
 

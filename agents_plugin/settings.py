@@ -106,6 +106,9 @@ OPTIONS: tuple[Option, ...] = (
 
 BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
 
+#: Stands for a value that was not read: nothing that tmux could hold.
+TOO_LONG = "\0"
+
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 #: A colour as tmux writes it, and attributes behind it: `red`, `colour208`, `#ff8700`, `red,bold`.
 _COLOUR = re.compile(r"([A-Za-z]+[A-Za-z0-9]*|#[0-9A-Fa-f]{6})(,[a-z]+)*")
@@ -157,6 +160,9 @@ def parse(values: Mapping[str, str]) -> Settings:
         option = BY_NAME[name]
         value = values.get(name, "").strip()
         if not value:
+            return option.default
+        if value == TOO_LONG:
+            problems.append(f"{name} is too long; using {option.default!r}")
             return option.default
         problem = _problem(option, value)
         if problem:

@@ -31,7 +31,7 @@ from agents_plugin.tmux.runner import Runner
 from scripts import panes
 from tests.support import ROOT, Server, available_tmux, wait_for
 
-BARE = ("list-panes", "-a", "-F", listing._format("0", "P", listing._PANE_FACTS, listing._PANE_TEXTS))
+BARE = ("list-panes", "-a", "-F", listing.pane_format("0"))
 
 
 def say(bench: str, limit: float | None = None, value: float | None = None, **numbers: object) -> bool:

@@ -61,9 +61,9 @@ set-hook -g after-set-option[4710] 'if-shell -F "#{?#{==:#{hook_argument_0},@age
 # The + keep the groups from being empty: tmux writes the digit of an empty group.
 set-option -s command-alias[4711] 'agents-jump=\
 set-environment -ghF AGENTS_TO "#{pane_id}" ;\
-set-environment -ghF AGENTS_NEED "#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{@agent_state}},#{@agent_attention}},#{pane_id} |,}}}}!" ;\
+set-environment -ghF AGENTS_NEED "#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{=40:@agent_state}},#{@agent_attention}},#{pane_id} |,}}}}!" ;\
 set-environment -ghF AGENTS_ORDER "#{s|^(.*)#{pane_id} (.*)$|\\2\\1|:+#{@agents_queue}+}\
-#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{@agent_state}},#{@agent_attention}},\
+#{S:#{W:#{P:#{?#{||:#{m/r:^(blocked|needs_input),#{=40:@agent_state}},#{@agent_attention}},\
 #{?#{m:*#{pane_id} *,#{@agents_queue}#{AGENTS_TO} },,#{pane_id} },}}}}#{pane_id} !" ;\
 set-environment -ghF AGENTS_TO "#{s| ||:#{s|^.*=||:#{s|(#{AGENTS_NEED})(.*)$|=\\1|:AGENTS_ORDER}}}" ;\
 if-shell -F "#{==:#{AGENTS_TO},!}" {\
@@ -104,9 +104,9 @@ set-option -s command-alias[4713] 'agents-list=\
 if-shell -F "#{S:#{W:#{P:#{@agent_state}}}}" {\
   choose-tree -Z -f "#{@agent_state}" -F "\
 #{?#{||:#{pane_format},#{&&:#{window_format},#{==:#{window_panes},1}}},\
-#{p8:#{?#{&&:#{==:#{@agent_state},idle},#{@agent_attention}},done,#{q/h:@agent_state}}} #{q/h:@agent_name}\
-#{?@agent_detail, (#{q/h:@agent_detail}),}#{?window_format, #{q/h:window_name},} #{=40:#{q/h:@agent_status_text}},\
-#{?window_format,#{q/h:window_name} #{@agent_summary},#{@agent_session_summary}}}"\
+#{p8:#{?#{&&:#{==:#{@agent_state},idle},#{@agent_attention}},done,#{=40:#{q/h:@agent_state}}}} #{=40:#{q/h:@agent_name}}\
+#{?@agent_detail, (#{=40:#{q/h:@agent_detail}}),}#{?window_format, #{=80:#{q/h:window_name}},} #{=40:#{q/h:@agent_status_text}},\
+#{?window_format,#{=80:#{q/h:window_name}} #{=80:#{q/h:@agent_summary}},#{=80:#{q/h:@agent_session_summary}}}}"\
 } {\
   display-message "agents.tmux: no agent in any pane"\
 }'

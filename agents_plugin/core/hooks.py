@@ -46,6 +46,7 @@ _TOKEN = re.compile(r"[a-z0-9][a-z0-9_]*")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 #: Text that is looked at: a command or a question may be a whole file.
 _MAX_TEXT = 400
+_MAX_TASKS = 64
 _MAX_ID = 200
 
 Steps = tuple[str, ...]  # a path into a payload: `tool_input.command`, `messages.0`
@@ -235,7 +236,7 @@ def _tasks(tasks: Tasks | None, payload: object) -> tuple[tuple[str, ...] | None
         return None, 0
     live = [item for item in listed if all(condition.holds(item) for condition in tasks.running)]
     agents = [item for item in live if all(condition.holds(item) for condition in tasks.agents)]
-    names = (_id(item, (tasks.id,)) or str(number) for number, item in enumerate(agents))
+    names = (_id(item, (tasks.id,)) or str(number) for number, item in enumerate(agents[:_MAX_TASKS]))
     return tuple(names), len(live) - len(agents)
 
 

@@ -15,6 +15,8 @@ from functools import lru_cache
 #: The kernel keeps 15 characters of a name on Linux, 16 on macOS.
 TRUNCATED = (15, 16)
 _MAX_DEPTH = 8
+#: Characters of a path or a command line whose reading is remembered: a prompt as an argument may have 64 kB.
+_KEPT = 1024
 _MAX_SHELL_TEXT = 4096
 
 
@@ -151,16 +153,21 @@ def has_components(path: str, wanted: Sequence[str]) -> bool:
     return any(have[i : i + len(want)] == want for i in range(len(have) - len(want) + 1))
 
 
-@lru_cache(maxsize=2048)
 def components(path: str) -> tuple[str, ...]:
     """A path's components without versions. Every manifest asks for the same few paths: half of a first pass's time."""
+    return _components(path) if len(path) <= _KEPT else _components.__wrapped__(path)
+
+
+@lru_cache(maxsize=2048)
+def _components(path: str) -> tuple[str, ...]:
     parts = re.split(r"[/\\]", path.strip("'\"").removeprefix("npm:"))
     return tuple(_VERSION_SUFFIX.sub("", part) or part for part in parts)
 
 
 def program(comm: str, argv: Sequence[str] = (), exe: str = "") -> Program:
     """What a process runs, from its kernel name, arguments and executable; whatever is unreadable is left empty."""
-    return _program(comm, tuple(argv), exe)
+    short = sum(map(len, argv)) + len(exe) <= _KEPT
+    return (_program if short else _program.__wrapped__)(comm, tuple(argv), exe)
 
 
 @lru_cache(maxsize=1024)

@@ -256,7 +256,7 @@ def _bars(lines: tuple[str, ...], framed: set[int]) -> list[Block]:
     return found
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)
 def regions_of(screen: Screen) -> Regions:
-    """The regions of a screen, shared by every manifest that reads it."""
+    """The regions of a screen, shared by every manifest that reads it. One is kept: a screen may have megabytes."""
     return Regions(screen)

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from agents_plugin.core.evidence import Screen
 from agents_plugin.core.numbers import parse_int
+from agents_plugin.core.regions import MAX_COLS
+from agents_plugin.tmux import formats
 from agents_plugin.tmux.runner import Runner, is_pane_id
 
 # Read together with the rows, so that cursor and screen belong to the same moment.
@@ -28,11 +30,11 @@ def capture(runner: Runner, panes: Iterable[str]) -> dict[str, Screen]:
 
 def script(panes: Iterable[str], nonce: str) -> str:
     """One guarded line per pane: a vanished pane costs its line only, where a `;` chain would stop."""
-    facts = " ".join(f"#{{{name}}}" for name in _FACTS)
+    facts, title = " ".join(f"#{{{name}}}" for name in _FACTS), formats.bounded("pane_title")
     return "".join(
         # Without the percent sign of the id: display-message reads its text through strftime.
         f"if-shell -F -t {pane} '#{{==:#{{pane_id}},{pane}}}' {{ "
-        f"display-message -p -t {pane} '{nonce} {pane[1:]} {facts} #{{pane_title}}{nonce}' ; "
+        f"display-message -p -t {pane} '{nonce} {pane[1:]} {facts} {title}{nonce}' ; "
         f"capture-pane -p -t {pane} }}\n"
         for pane in panes
     )
@@ -50,7 +52,7 @@ def parse(answer: str, nonce: str) -> dict[str, Screen]:
         number, x, y, shown, alternate, cols, title = found.groups()
         screens[f"%{number}"] = Screen(
             lines=_lines(rows),
-            title=_printable(title),
+            title=_printable(formats.plain(title)),
             cursor_x=parse_int(x),
             cursor_y=parse_int(y),
             cursor_shown=shown == "1" if shown else None,
@@ -65,7 +67,8 @@ def _lines(rows: str) -> tuple[str, ...]:
     lines = _printable(rows).removeprefix("\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    return tuple(line.rstrip() for line in lines)
+    # What rules look at; a cell may hold a dozen characters.
+    return tuple(line[:MAX_COLS].rstrip() for line in lines)
 
 
 def _printable(text: str) -> str:

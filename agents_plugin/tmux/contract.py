@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agents_plugin.core.plan import PUBLISHED
 
 #: Pane options, ours and those others write; all are read in every listing.
@@ -17,6 +19,7 @@ GLOBAL_OPTIONS = (SUMMARY, STATUS, QUEUE)
 
 #: Index in arrays of tmux (hooks, command-alias) that is ours: high enough to be nobody else's.
 INDEX = 4710
+_OF_A_PANE = re.compile(r"AGENTS_([0-9]{1,10})_(?:V|CLAIM|PUB|BY)")
 ROLLUP_ALIAS = "agents-rollup"
 
 
@@ -39,6 +42,12 @@ def report_variable(pane_id: str) -> str:
     """Hidden variable of `agents report`: `<ms>.<inside|outside|unknown>`, its last report and whether it came from the
     pane's own processes."""
     return f"AGENTS_{pane_id[1:]}_BY"
+
+
+def noted_pane(variable: str) -> str | None:
+    """The pane a hidden variable of ours is about; None for any other variable."""
+    found = _OF_A_PANE.fullmatch(variable)
+    return f"%{found[1]}" if found else None
 
 
 def quote(text: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from functools import lru_cache
+from itertools import islice
 
 from agents_plugin.core.evidence import ClientRow, PaneRow, Snapshot
 from agents_plugin.core.numbers import parse_int
-from agents_plugin.settings import OPTIONS
+from agents_plugin.settings import OPTIONS, TOO_LONG
+from agents_plugin.tmux import formats
 from agents_plugin.tmux.contract import GLOBAL_OPTIONS, PANE_OPTIONS, SESSION_SUMMARY, WINDOW_ATTENTION, WINDOW_SUMMARY
 from agents_plugin.tmux.runner import Runner, TmuxError, is_pane_id
 
@@ -34,22 +35,31 @@ _PANE_FACTS = (
     "window_activity",
     "pane_pb_state",
 )
-_PANE_TEXTS = (
-    *PANE_OPTIONS,
-    WINDOW_SUMMARY,
-    WINDOW_ATTENTION,
-    SESSION_SUMMARY,
-    "pane_current_command",
+#: Others write these, and what they wrote is shown, kept or answered as it is.
+_FREE_TEXTS = (
+    "@agent_status_text",
+    "@agent_display_name",
+    "@agent_hint",
     "pane_title",
-    "pane_current_path",
     "session_name",
     "window_name",
 )
+_SUMMARIES = (WINDOW_SUMMARY, WINDOW_ATTENTION, SESSION_SUMMARY)
+_SHORT_TEXTS = (*(name for name in PANE_OPTIONS if name not in ("@agent_state", *_FREE_TEXTS)), *_SUMMARIES)
+_PANE_TEXTS = (*_SHORT_TEXTS, "@agent_state", "pane_current_command", "pane_current_path", *_FREE_TEXTS)
 _CLIENT_FACTS = ("session_id", "pane_id", "client_activity", "client_created", "client_control_mode", "client_flags")
 _CLIENT_TEXTS = ("client_name",)
 _SERVER_FACTS = ("pid", "start_time", "version")
 _SETTINGS = tuple(option.name for option in OPTIONS)
 _SERVER_TEXTS = (*_SETTINGS, *GLOBAL_OPTIONS)
+#: Hidden variables of ours are tokens; something longer is not.
+_VARIABLE_CHARACTERS = 1024
+#: The queue holds up to nine bytes a pane.
+_GLOBAL_BYTES = 256 * 1024
+#: Three to four a pane. Beyond it somebody else fills the server's environment.
+_VARIABLES = 20_000
+#: A row within the bounds of its texts is kept until the next listing.
+_KEPT_CHARACTERS = 12 * 1024
 
 
 class ListingError(TmuxError):
@@ -69,7 +79,7 @@ def observe(runner: Runner, beat: int | None = None) -> Snapshot:
         *(() if beat is None else ("set-environment", "-gh", "AGENTS_BEAT", str(beat), ";")),
         "display-message",
         "-p",
-        _format(nonce, "S", _SERVER_FACTS, _SERVER_TEXTS),
+        _server_format(nonce),
         ";",
         "display-message",
         "-p",
@@ -80,12 +90,12 @@ def observe(runner: Runner, beat: int | None = None) -> Snapshot:
         ";",
         "list-clients",
         "-F",
-        _format(nonce, "C", _CLIENT_FACTS, _CLIENT_TEXTS),
+        _format(nonce, "C", _CLIENT_FACTS, map(formats.trimmed, _CLIENT_TEXTS)),
         ";",
         "list-panes",
         "-a",
         "-F",
-        _format(nonce, "P", _PANE_FACTS, _PANE_TEXTS),
+        pane_format(nonce),
     )
     # What a list says on a server without sessions.
     if output.code != 0 and "no current target" not in output.stderr:
@@ -93,10 +103,24 @@ def observe(runner: Runner, beat: int | None = None) -> Snapshot:
     return parse(output.stdout, nonce)
 
 
+def pane_format(nonce: str) -> str:
+    """The format of a pane's row."""
+    texts = [formats.trimmed(name) for name in _SHORT_TEXTS]
+    texts += [formats.bounded_state(), formats.exact("pane_current_command"), formats.exact("pane_current_path")]
+    return _format(nonce, "P", _PANE_FACTS, texts) + formats.bounded_all(_FREE_TEXTS, f">{nonce}:")
+
+
+def _server_format(nonce: str) -> str:
+    # A setting that is too long is named as such: half a command must not run.
+    texts = [formats.bounded(name, nonce) for name in _SETTINGS]
+    texts += [formats.bounded(name, "", _GLOBAL_BYTES) for name in GLOBAL_OPTIONS]
+    return _format(nonce, "S", _SERVER_FACTS, texts)
+
+
 def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -> str:
     """A row: `<nonceP`, the facts between bars, then every text after a mark nobody can guess."""
     head = "|".join(f"#{{{name}}}" for name in facts)
-    return f"<{nonce}{kind}|{head}" + "".join(f">{nonce}:#{{{name}}}" for name in texts)
+    return f"<{nonce}{kind}|{head}" + "".join(f">{nonce}:{text}" for text in texts)
 
 
 def parse(answer: str, nonce: str) -> Snapshot:
@@ -107,12 +131,15 @@ def parse(answer: str, nonce: str) -> Snapshot:
     panes: dict[str, PaneRow] = {}
     unreadable: list[str] = []
     garbled = False
+    rows: dict[tuple[str, ...], PaneRow] = {}
     # A line break inside a text is part of it: only the nonce begins a row or a text.
     for row in answer.split(f"<{nonce}"):
         kind, parts = row[:2], tuple(row[2:].removesuffix("\n").split(f">{nonce}:"))
         if kind == "P|":
-            pane = _pane(parts)
+            pane = _rows.get(parts) or _pane(parts)
             if pane:
+                if len(row) < _KEPT_CHARACTERS:
+                    rows[parts] = pane
                 panes.setdefault(pane.pane_id, pane)
             else:
                 garbled = True
@@ -130,8 +157,11 @@ def parse(answer: str, nonce: str) -> Snapshot:
         raise ListingError(f"an answer of {len(answer)} characters without its frame")
     if garbled and not panes:
         raise ListingError("no row of the listing could be read")
+    _rows.clear()
+    _rows.update(rows)
     pid, started, version = server[0].split("|")
-    named = dict(zip(_SERVER_TEXTS, server[1:], strict=True))
+    named = dict(zip(_SERVER_TEXTS, (formats.plain(text, _GLOBAL_BYTES) for text in server[1:]), strict=True))
+    settings = {name: TOO_LONG if named[name] == nonce else named[name] for name in _SETTINGS if named[name]}
     return Snapshot(
         panes=tuple(panes.values()),
         clients=tuple(clients),
@@ -139,20 +169,23 @@ def parse(answer: str, nonce: str) -> Snapshot:
         server_started=_number(started),
         version=version,
         environment=environment,
-        settings={name: named[name] for name in _SETTINGS if named[name]},
+        settings=settings,
         globals={name: named[name] for name in GLOBAL_OPTIONS if named[name]},
         unreadable=tuple(pane for pane in unreadable if pane not in panes),
     )
 
 
-# Most rows are those of the pass before; frozen, so they can be handed out again.
-@lru_cache(maxsize=2048)
+#: The rows of the last listing. Most are those of the next one; frozen, so they can be handed out again.
+_rows: dict[tuple[str, ...], PaneRow] = {}
+
+
 def _pane(parts: tuple[str, ...]) -> PaneRow | None:
     facts = parts[0].split("|")
     if len(facts) != len(_PANE_FACTS) or len(parts) != 1 + len(_PANE_TEXTS) or not is_pane_id(facts[0]):
         return None
     fact = dict(zip(_PANE_FACTS, facts, strict=True))
-    text = dict(zip(_PANE_TEXTS, parts[1:], strict=True))
+    text = dict(zip(_PANE_TEXTS, map(formats.plain, parts[1:]), strict=True))
+    path = formats.plain(parts[1 + _PANE_TEXTS.index("pane_current_path")], formats.PATH_CHARACTERS)
     return PaneRow(
         pane_id=fact["pane_id"],
         pane_pid=_number(fact["pane_pid"]),
@@ -175,7 +208,7 @@ def _pane(parts: tuple[str, ...]) -> PaneRow | None:
         progress=fact["pane_pb_state"],
         command=text["pane_current_command"],
         title=text["pane_title"],
-        path=text["pane_current_path"],
+        path=path,
         session_name=text["session_name"],
         window_name=text["window_name"],
         options={name: text[name] for name in PANE_OPTIONS if text[name]},
@@ -193,7 +226,7 @@ def _client(parts: tuple[str, ...]) -> ClientRow | None:
     # Every client begins with `focused` (seen on 3.3a, 3.5a, 3.8); only a terminal that reports its focus loses it.
     said = flags.split(",")
     return ClientRow(
-        name=parts[1],
+        name=formats.plain(parts[1]),
         session_id=session,
         pane_id=pane,
         activity=_number(activity),
@@ -205,7 +238,8 @@ def _client(parts: tuple[str, ...]) -> ClientRow | None:
 
 def _environment(lines: str) -> dict[str, str]:
     found = (line.partition("=") for line in lines.splitlines() if line.startswith("AGENTS_"))
-    return {name: value for name, equals, value in found if equals}
+    short = ((name, value) for name, equals, value in found if equals and len(name) + len(value) < _VARIABLE_CHARACTERS)
+    return dict(islice(short, _VARIABLES))
 
 
 def _number(text: str) -> int:

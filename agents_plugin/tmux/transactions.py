@@ -16,6 +16,7 @@ from agents_plugin.tmux.contract import (
     report_variable,
     version_variable,
 )
+from agents_plugin.tmux.formats import bounded_state
 from agents_plugin.tmux.rollup import COMMAND, FORGET
 from agents_plugin.tmux.runner import Runner, is_pane_id
 
@@ -90,8 +91,8 @@ def guard(change: PaneChange) -> str:
 def _state_guard(raw: str) -> str:
     if _STATE.fullmatch(raw):
         return f"#{{==:#{{@agent_state}},{raw}}}"
-    # Text of others is never put into a format: all garbage is the same garbage.
-    return "#{m/r:[^A-Za-z0-9_.:-],#{@agent_state}}"
+    # Text of others is never put into a format: all garbage is the same garbage, also what is too long to be read.
+    return f"#{{m/r:[^A-Za-z0-9_.:-],{bounded_state()}}}"
 
 
 def forgetting(pane: str) -> str:
