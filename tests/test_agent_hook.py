@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import shutil
 import subprocess
 import time
@@ -247,11 +248,20 @@ def test_variables_cannot_forge_header_lines(home: Home) -> None:
     assert event.ancestors[-1][0] != 5
 
 
+def guessable(place: Path) -> Path:
+    """A copy of the hook on a system that has no random numbers for it: its files are named by its pid alone."""
+    text = HOOK.read_text().replace("/proc/sys/kernel/random/uuid", "/nonexistent")
+    hook = place / "guessable"
+    hook.write_text(text.replace("RANDOM", "NONE"))
+    return hook
+
+
 def test_a_planted_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
     home.spool.mkdir(mode=0o700, parents=True)
     (tmp_path / "victim").write_text("precious")
     # exec keeps the pid: the hook meets names made for it
-    script = f'ln -s "{tmp_path}/victim" "{home.spool}/$$.0"; : >"{home.spool}/$$.1"; exec sh "{HOOK}" claude Stop'
+    plant = f'ln -s "{tmp_path}/victim" "{home.spool}/$$.0"; : >"{home.spool}/$$.1"'
+    script = f'{plant}; exec sh "{guessable(tmp_path)}" claude Stop'
     done = subprocess.run(
         ["sh", "-c", script], input=b"{}", env=home.env, capture_output=True, timeout=PATIENCE, check=False
     )
@@ -289,7 +299,7 @@ def listening(home: Home) -> Iterator[Poke]:
 
 def test_the_monitor_is_poked(home: Home, listening: Poke) -> None:
     home.run("claude", "Stop")
-    assert listening.flag.exists()
+    wait_for(listening.flag.exists)
     assert listening.wait(PATIENCE) and not listening.flag.exists()
     home.run("claude", "Stop", XDG_RUNTIME_DIR="", TMUX="")  # what agents strip does not matter
     assert listening.wait(PATIENCE)
@@ -298,6 +308,8 @@ def test_the_monitor_is_poked(home: Home, listening: Poke) -> None:
 def test_at_most_one_poke_is_pending(home: Home, listening: Poke) -> None:
     for _ in range(5):
         home.run("claude", "Stop")
+    assert select.select([listening.fileno()], [], [], PATIENCE)[0]
+    stays(lambda: listening.flag.exists(), 0.3)
     assert os.read(listening.fileno(), 100) == b"\n"
 
 
@@ -353,6 +365,7 @@ def test_the_driver_is_started_only_when_it_helps(home: Home, driven: Path, tmp_
     monitor = listening.path.with_name("monitor")
     monitor.write_text(f"{pid} {processes.start_token(pid)} v1\n")
     home.run("claude", "Stop", hook=driven, TMUX=f"/tmp/x,{pid},0")  # there is a monitor
+    stays(lambda: not (tmp_path / "driven").exists(), 0.3)
     monitor.write_text("999999999 1 v1\n")
     home.run("claude", "Stop", hook=driven)  # no TMUX: nothing to start it for
     home.run("claude", "Stop", hook=driven, TMUX="/tmp/x,999999,0")  # a server we never saw
