@@ -60,6 +60,11 @@ def main(arguments: list[str]) -> int:
         # The reader (head, a pager) has seen enough; the flush at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        from agents_plugin.host.faults import described
+
+        print(f"agents {module.NAME}: an error nobody thought of: {described(error)}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agents_plugin import recollection
 from agents_plugin import settings as options
-from agents_plugin.core import attention, memory
+from agents_plugin.core import attention
+from agents_plugin.core.attention import Waiting
 from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, Snapshot
-from agents_plugin.core.fold import Facts, Sight, Situation, Windows, fold
+from agents_plugin.core.fold import Facts, Windows, fold
 from agents_plugin.core.hooks import session_in
 from agents_plugin.core.look import Plan, Seen, plan_look
-from agents_plugin.core.memory import Memory
 from agents_plugin.core.plan import Labels, Published, plan
 from agents_plugin.core.programs import SHELLS, normalise
 from agents_plugin.core.report import Report, parse_claim, parse_report
 from agents_plugin.core.rollup import out_of_step
 from agents_plugin.core.screen import read
-from agents_plugin.core.states import Source, State
-from agents_plugin.events import Intake, Voice, load_voice, new_voice
+from agents_plugin.core.states import Source
+from agents_plugin.events import Intake, Voice, new_voice
 from agents_plugin.host import processes, threads
 from agents_plugin.host.clock import Clock
+from agents_plugin.host.faults import Faults
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.records import Record, Records
 from agents_plugin.host.spool import spool_dir
@@ -32,17 +34,15 @@ from agents_plugin.manifest_cache import ManifestCache, cache_file
 from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 from agents_plugin.marks import Stays, alert_due, paced, unmark, waiting
 from agents_plugin.owners import Owners
+from agents_plugin.situations import situation
 from agents_plugin.subject import Mind, Pass, Subject
 from agents_plugin.tmux.captures import capture
 from agents_plugin.tmux.contract import noted_pane
 from agents_plugin.tmux.listing import observe
-from agents_plugin.tmux.runner import Runner
+from agents_plugin.tmux.runner import Runner, TmuxError
 from agents_plugin.tmux.transactions import write
 
 __all__ = ["Cycle", "Pass", "Subject"]
-
-#: OSC 9;4 as tmux >= 3.7 names it (`pane_pb_state`).
-_PROGRESS = {"normal": State.WORKING, "indeterminate": State.WORKING, "paused": None, "error": None, "hidden": None}
 
 
 class Cycle:
@@ -62,9 +62,11 @@ class Cycle:
         cached = cache_file(self.environ)
         self.catalog = Catalog(cache=ManifestCache(cached) if cached else None)
         self.guard = AlarmGuard()
+        #: What one pane, event, record or setting does to its reader stays its own problem; tmux's errors are a pass's.
+        self.faults = Faults(TmuxError)
         self.records = Records()
-        self.owners = Owners()
-        self.intake = Intake(spool_dir(self.environ))
+        self.owners = Owners(self.faults, self.guard)
+        self.intake = Intake(spool_dir(self.environ), self.faults, self.guard)
         self.settings = options.defaults()
         self._raw_settings: Mapping[str, str] | None = None
         self._restyled = False  # the options changed: the status segment may look different
@@ -97,48 +99,61 @@ class Cycle:
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
         self._minds = {pane: mind for pane, mind in self._minds.items() if pane in listed}
-        published = {r.pane_id: Published.of(r.pane_id, r.options, snapshot.environment) for r in snapshot.panes}
-        reports = {pane: self._report(p, now) for pane, p in published.items() if p.foreign or p.claim}
-        names = {row.pane_id: self._reporter(row) for row in snapshot.panes if reports.get(row.pane_id)}
-        owners = self._owners(snapshot, published, names, mono)
-        subjects = [
-            self._subject(row, published[row.pane_id], owners[row.pane_id], now)
-            for row in snapshot.panes
-            if owners[row.pane_id] or published[row.pane_id].touched or row.pane_id in self._minds
-        ]
-        self.records.keep(s.identity for s in subjects if s.identity)
-        return [subject for subject in subjects if subject.relevant], snapshot
+        published: dict[str, Published] = {}
+        names: dict[str, str] = {}
+        for row in snapshot.panes:
+            with self.faults.item(f"pane {row.pane_id}"):
+                found = Published.of(row.pane_id, row.options, snapshot.environment)
+                if (found.foreign or found.claim) and self._report(found, now):
+                    names[row.pane_id] = self._reporter(row)
+                published[row.pane_id] = found
+        owners = self._owners(tuple(row for row in snapshot.panes if row.pane_id in published), published, names, mono)
+        subjects: list[Subject] = []
+        for row in snapshot.panes:
+            if row.pane_id not in owners:
+                continue
+            with self.faults.item(f"pane {row.pane_id}"):
+                owner, found = owners[row.pane_id], published[row.pane_id]
+                if owner or found.touched or row.pane_id in self._minds:
+                    subject = self._subject(row, found, owner, now)
+                    subjects += [subject] if subject.relevant else []
+        self.records.keep(owner for owner in owners.values() if owner)
+        return subjects, snapshot
 
     def _owners(
-        self, snapshot: Snapshot, published: Mapping[str, Published], names: dict[str, str], mono: int
+        self, panes: Sequence[PaneRow], published: Mapping[str, Published], names: dict[str, str], mono: int
     ) -> dict[str, Identity | None]:
-        """Who owns each pane, and what the owners have said since the last pass."""
+        """Who owns each pane, and what the owners have said since the last pass. A pane that fails is left out."""
         for pane, mind in self._minds.items():
             if mind.voice and mind.voice.newcomer and mind.voice.alive:
                 names.setdefault(pane, mind.voice.agent)
-        owners = self.owners.resolve(snapshot.panes, self._manifests, names, mono)
+        owners = self.owners.resolve(panes, self._manifests, names, mono)
         for pane, mind in self._minds.items():
             if mind.voice and not mind.voice.of(owners.get(pane)):
                 mind.voice = None
-        words = self.intake.words(snapshot.panes, self.clock.wall_ms())
+        words = self.intake.words(panes, self.clock.wall_ms())
         if not words:
             return owners
         newcomers = self.intake.newcomers(words, owners, self.catalog)
         if newcomers:
-            found = self.owners.resolve(snapshot.panes, self._manifests, {**newcomers, **names}, mono)
+            found = self.owners.resolve(panes, self._manifests, {**newcomers, **names}, mono)
             # Without a start time nothing is known of an owner but that it spoke: it has ended, its shell is left.
             owners = {p: o if o and (o.started is not None or p not in newcomers) else None for p, o in found.items()}
-        sessions = {pane: self._session(published[pane], owner) for pane, owner in owners.items() if owner}
-        shown = partial(_shown, {row.pane_id: row.title for row in snapshot.panes}, owners)
+        sessions: dict[str, str] = {}
+        for pane, owner in owners.items():
+            with self.faults.item(f"the conversation of pane {pane}"):
+                sessions.update({pane: self._session(published[pane], owner)} if owner else {})
+        shown = partial(_shown, {row.pane_id: row.title for row in panes}, owners)
         for pane, signals in self.intake.signals(words, owners, sessions, self.catalog, shown).items():
-            owner = owners[pane]
+            owner = owners.get(pane)
             if owner is None:
                 continue
-            mind = self._minds.setdefault(pane, Mind())
-            kept = parse_claim(published[pane].claim)
-            kept = kept if kept and kept.source is Source.HOOK and kept.pid in (None, owner.pid) else None
-            voice = mind.voice or new_voice(owner, kept, sessions[pane], pane in newcomers)
-            mind.voice = voice.hearing(signals)
+            with self.faults.item(f"events of pane {pane}"):
+                mind = self._minds.setdefault(pane, Mind())
+                kept = parse_claim(published[pane].claim)
+                kept = kept if kept and kept.source is Source.HOOK and kept.pid in (None, owner.pid) else None
+                voice = mind.voice or new_voice(owner, kept, sessions.get(pane, ""), pane in newcomers)
+                mind.voice = voice.hearing(signals)
         return owners
 
     def _session(self, published: Published, identity: Identity) -> str:
@@ -149,19 +164,22 @@ class Cycle:
         options = published.options
         same = options.get("@agent_pid") in (None, str(identity.pid))
         noted = options.get("@agent_session_id", "") if same else ""
-        return noted or session_in(manifest.hooks if manifest else None, identity.command)
+        return noted or session_in(manifest.hooks if manifest else None, identity.command, self.guard)
 
     def _configure(self, raw: Mapping[str, str]) -> None:
         changed = raw != self._raw_settings
         self._restyled = changed and self._raw_settings is not None  # loading the plugin renders by itself
         if changed:
             self._raw_settings = raw
-            self.settings = options.parse(raw)
-            place = self.settings.manifests
-            user = Path(place).expanduser() if place else user_directory(self.environ)
-            self.catalog.directories = [Path(BUNDLED), user]
-        if self.catalog.refresh():
-            self.guard.forget()
+            with self.faults.item("the options"):
+                self.settings = options.parse(raw)
+            with self.faults.item("@agents-manifests"):
+                place = self.settings.manifests
+                user = Path(place).expanduser() if place else user_directory(self.environ)
+                self.catalog.directories = [Path(BUNDLED), user]
+        with self.faults.item("the manifests"):
+            if self.catalog.refresh():
+                self.guard.forget()
         self._manifests = self.catalog.outlines
 
     def _report(self, published: Published, now: int) -> Claim | None:
@@ -184,7 +202,8 @@ class Cycle:
         alive = identity is not None and not row.dead
         record = None
         if manifest and manifest.record and identity and identity.pid is not None and not identity.headless:
-            record = self.records.read(manifest.record, identity)
+            with self.faults.item(f"the record of pane {row.pane_id}"):
+                record = self.records.read(manifest.record, identity)
         facts = Facts(
             agent_alive=alive,
             foreground=identity.foreground if identity else True,
@@ -226,12 +245,15 @@ class Cycle:
         """Read the screens that may have changed, in one batch, and fold. The screens that were read, by pane id."""
         now, mono = self.clock.wall_ms(), self.clock.mono_ms()
         for subject in subjects:
-            subject.look_plan = self._plan_look(subject)
+            with self.faults.item(f"pane {subject.row.pane_id}"):
+                subject.look_plan = self._plan_look(subject)
         wanted = [s.row.pane_id for s in subjects if s.look_plan and s.look_plan.capture]
         screens = capture(self.runner, wanted)
         for subject in subjects:
-            self._look(subject, screens.get(subject.row.pane_id), now)
-            self._fold(subject, now, mono)
+            # One that cannot be judged has no decision: nothing is written of it.
+            with self.faults.item(f"pane {subject.row.pane_id}"):
+                self._look(subject, screens.get(subject.row.pane_id), now)
+                self._fold(subject, now, mono)
         return screens
 
     def _plan_look(self, subject: Subject) -> Plan | None:
@@ -267,31 +289,8 @@ class Cycle:
         subject.mind.seen = Seen(subject.look, subject.row, subject.facts.foreground, manifest)
 
     def _fold(self, subject: Subject, now: int, mono: int) -> None:
-        manifest, identity = subject.manifest, subject.identity
-        previous = subject.published.verdict(identity)
-        sight = Sight(manifest.visible, manifest.proven, manifest.dwell_ms) if manifest else Sight()
-        windows = Windows(
-            self.settings.dwell_ms,
-            self.settings.settle_ms,
-            self.settings.hook_decay_ms,
-            self.settings.blocked_decay_ms,
-        )
-        case = Situation(
-            identity,
-            previous,
-            subject.claims,
-            subject.look,
-            now,
-            mono,
-            subject.mind.memory,
-            subject.facts,
-            sight,
-            windows,
-            progress=_PROGRESS.get(subject.row.progress),
-            precedence=manifest.hooks.precedence if manifest and manifest.hooks else (),
-            background=self.settings.background,
-        )
-        decision = fold(case)
+        previous = subject.published.verdict(subject.identity)
+        decision = fold(situation(subject, previous, self.settings, now, mono))
         subject.decision = decision
         subject.mind.memory, subject.mind.due_mono = decision.memory, decision.due_mono
         if decision.verdict:
@@ -306,15 +305,21 @@ class Cycle:
         self._stays.watch(snapshot, mono, now)
         stayed = self._stays.panes(mono) if self.settings.clear_on == "dwell" else frozenset()
         clients = snapshot.clients if self.settings.clear_on == "visit" else self._stays.typing(snapshot)
-        alerts = [subject for subject in subjects if alert_due(subject, self.settings, snapshot.clients, now)]
+        alerts: list[Subject] = []
+        needy: list[Waiting] = []
         for subject in subjects:
-            unmark(subject, clients, subject.row.pane_id in stayed)
-            if subject.decision:
-                labels = self._labels(subject, now if subject in alerts else None)
-                decision = paced(subject, subject.decision, mono)
-                subject.change = plan(subject.published, decision, subject.mark, labels, token)
+            with self.faults.item(f"pane {subject.row.pane_id}"):
+                rings = alert_due(subject, self.settings, snapshot.clients, now)
+                unmark(subject, clients, subject.row.pane_id in stayed)
+                if subject.decision:
+                    decision = paced(subject, subject.decision, mono)
+                    labels = self._labels(subject, now if rings else None)
+                    subject.change = plan(subject.published, decision, subject.mark, labels, token)
+                alerts += [subject] if rings else []
+                place = waiting(subject)
+                needy += [place] if place else []
         changes = [subject.change for subject in subjects if subject.change]
-        queue = "".join(f"{pane} " for pane in attention.queue(filter(None, map(waiting, subjects))))
+        queue = "".join(f"{pane} " for pane in attention.queue(needy))
         listed = {row.pane_id for row in snapshot.panes} | set(snapshot.unreadable)
         noted = set(filter(None, map(noted_pane, snapshot.environment)))
         accepted = write(
@@ -323,6 +328,7 @@ class Cycle:
             queue=None if queue == snapshot.globals.get("@agents_queue", "") else queue,
             forget=noted - listed,
             stale=self._restyled or self._out_of_step(snapshot),
+            refused=lambda pane, error: self.faults.note(f"the change of pane {pane}", error),
         )
         dues = [s.mind.due_mono - mono for s in subjects if s.mind.due_mono is not None]
         rung = tuple(subject for subject in alerts if subject.row.pane_id in accepted)
@@ -334,7 +340,9 @@ class Cycle:
         seen = (snapshot.panes, snapshot.globals)
         if seen == self._in_step:
             return False
-        wrong = out_of_step(snapshot)
+        wrong = False
+        with self.faults.item("the rollups"):
+            wrong = out_of_step(snapshot)
         self._in_step = None if wrong else seen
         return wrong
 
@@ -362,11 +370,7 @@ class Cycle:
 
     def remember(self) -> dict[str, Any]:
         """What one-shot passes hand on to each other, and what a monitor that starts again needs, as JSON data."""
-        noted: dict[str, Any] = {}
-        for pane, mind in self._minds.items():
-            if mind.memory != Memory() or mind.voice:
-                noted[pane] = {"memory": memory.dump(mind.memory), "due": mind.due_mono}
-                noted[pane].update({"voice": mind.voice.dump()} if mind.voice else {})
+        noted = recollection.dump(self._minds)
         if noted and self.settings.clear_on != "visit":
             noted["stays"] = self._stays.dump()
         return noted
@@ -374,14 +378,7 @@ class Cycle:
     def recall(self, data: Mapping[str, Any], only_voices: bool = False) -> None:
         """Take up what an earlier pass of another process remembered; `only_voices`: it may be long ago."""
         self._stays.load(data.get("stays"))
-        for pane, noted in data.items():
-            if not isinstance(noted, Mapping):
-                continue
-            mind = Mind(voice=load_voice(noted.get("voice")))
-            due = noted.get("due")
-            if not only_voices:
-                mind.memory, mind.due_mono = memory.load(noted.get("memory")), due if isinstance(due, int) else None
-            self._minds[pane] = mind
+        self._minds |= recollection.load(data, self.faults, only_voices)
 
 
 def _shown(titles: Mapping[str, str], owners: Mapping[str, Identity | None], pane: str, session: str) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from agents_plugin.core.identity import pane_of_event, recognise, shared_server,
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.trees import Proc, ancestry
 from agents_plugin.host import processes
+from agents_plugin.host.faults import Faults
+from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.heard import mark
 from agents_plugin.host.spool import Event, Spool
 from agents_plugin.manifests import Catalog
@@ -98,8 +101,10 @@ def load_voice(data: object) -> Voice | None:
 class Intake:
     """The events of one server's panes. A pass without events costs one directory listing."""
 
-    def __init__(self, directory: Path | None) -> None:
-        self.spool = Spool(directory)
+    def __init__(self, directory: Path | None, faults: Faults | None = None, guard: AlarmGuard | None = None) -> None:
+        self._faults = faults or Faults()
+        self._guard = guard or AlarmGuard()
+        self.spool = Spool(directory, self._faults)
         self._strangers: dict[str, frozenset[int]] = {}
         self._heard: list[Event] = []
         self._table: dict[int, Proc] = {}
@@ -118,17 +123,27 @@ class Intake:
         everything = processes.sweep()
         found: list[Word] = []
         for event in fresh:
-            for pid, _ in event.ancestors:
-                if pid not in self._table:
-                    self._table.update(processes.chain(pid, everything))
-            place = pane_of_event(event.ancestors, event.at_ms, self._table, pids)
-            if place:
-                found.append(Word(event, *place))
-            else:
-                self._strangers[event.path.name] = here
-                if shared_server(event.ancestors, event.at_ms, self._table):
-                    found.append(Word(event, None))
+            with self._careful(event):
+                for pid, _ in event.ancestors:
+                    if pid not in self._table:
+                        self._table.update(processes.chain(pid, everything))
+                place = pane_of_event(event.ancestors, event.at_ms, self._table, pids)
+                if place:
+                    found.append(Word(event, *place))
+                else:
+                    self._strangers[event.path.name] = here
+                    if shared_server(event.ancestors, event.at_ms, self._table):
+                        found.append(Word(event, None))
         return found
+
+    @contextmanager
+    def _careful(self, event: Event) -> Iterator[None]:
+        """An event that makes its reader fail is not looked at again; others are."""
+        try:
+            yield
+        except Exception as error:
+            self._faults.note(f"hook event {event.path.name}", error)
+            self.spool.shun(event)
 
     def newcomers(
         self, words: Iterable[Word], owners: Mapping[str, Identity | None], catalog: Catalog
@@ -136,16 +151,17 @@ class Intake:
         """Panes in which nobody was recognised, though a program in them speaks as an agent: which, by pane id."""
         found: dict[str, str] = {}
         for word in words:
-            owner = owners.get(word.pane) if word.pane else None
-            manifest = catalog.get(word.event.agent)
-            if word.pane and (owner is None or not owner.agent) and manifest and manifest.hooks:
-                proc = self._table[word.pid]
-                # What is left of an agent that ended is a zombie, or the shell it was started from.
-                if proc.zombie or programs.program(proc.comm, proc.argv, proc.exe).shell:
-                    continue
-                hits = (recognise(one, (manifest,)) for one in ancestry(word.pid, self._table))
-                if not any(hit and hit.headless for hit in hits):
-                    found[word.pane] = word.event.agent
+            with self._careful(word.event):
+                owner = owners.get(word.pane) if word.pane else None
+                manifest = catalog.get(word.event.agent)
+                if word.pane and (owner is None or not owner.agent) and manifest and manifest.hooks:
+                    proc = self._table[word.pid]
+                    # What is left of an agent that ended is a zombie, or the shell it was started from.
+                    if proc.zombie or programs.program(proc.comm, proc.argv, proc.exe).shell:
+                        continue
+                    hits = (recognise(one, (manifest,)) for one in ancestry(word.pid, self._table))
+                    if not any(hit and hit.headless for hit in hits):
+                        found[word.pane] = word.event.agent
         return found
 
     def signals(
@@ -165,20 +181,22 @@ class Intake:
         found: dict[str, list[Signal]] = {}
         for word in words:
             event = word.event
-            manifest = catalog.get(event.agent)
-            if manifest is None or manifest.hooks is None:
-                continue
-            signal = interpret(manifest.hooks, event.event, payload_of(event), event.at_ms, key_of(event))
-            pane = word.pane
-            if pane is None:
-                pane = _speaker(signal, event.agent, owners, sessions)
-                if pane is None or signal is None or not shown(pane, signal.session):
+            with self._careful(event):
+                manifest = catalog.get(event.agent)
+                if manifest is None or manifest.hooks is None:
                     continue
-            elif not self._proven(word, owners.get(pane), catalog.outlines):
-                signal = None
-            self._heard.append(event)
-            if signal is not None:
-                found.setdefault(pane, []).append(signal)
+                data, key = payload_of(event), key_of(event)
+                signal = interpret(manifest.hooks, event.event, data, event.at_ms, key, self._guard)
+                pane = word.pane
+                if pane is None:
+                    pane = _speaker(signal, event.agent, owners, sessions)
+                    if pane is None or signal is None or not shown(pane, signal.session):
+                        continue
+                elif not self._proven(word, owners.get(pane), catalog.outlines):
+                    signal = None
+                self._heard.append(event)
+                if signal is not None:
+                    found.setdefault(pane, []).append(signal)
         return found
 
     def _proven(self, word: Word, owner: Identity | None, manifests: Sequence[Manifest]) -> bool:

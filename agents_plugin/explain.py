@@ -65,8 +65,11 @@ def _pane(row: PaneRow) -> dict[str, Any]:
 def _tree(row: PaneRow, cycle: Cycle) -> list[dict[str, Any]]:
     """The processes below the pane, and which of them an agent's manifest knows."""
     found = []
+    known = cycle.owners.trusted(cycle.catalog.outlines)
     for proc in list(processes.detailed(row.pane_pid, processes.sweep()).values())[:_PROCESSES]:
-        hit = recognise(proc, tuple(cycle.catalog), row.title)
+        hit = None
+        with cycle.faults.item(f"process {proc.pid}"), cycle.guard.limit():
+            hit = recognise(proc, known, row.title)
         agent = f"{hit.agent}{' (headless)' if hit.headless else ''}" if hit else None
         facts = {"pid": proc.pid, "ppid": proc.ppid, "group": proc.pgrp, "name": proc.comm}
         found.append({**facts, "command": " ".join(proc.argv)[:400], "agent": agent})

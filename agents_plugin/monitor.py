@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -16,6 +17,7 @@ from agents_plugin import __version__, repair
 from agents_plugin.core.text import strip_controls
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
+from agents_plugin.host.faults import Faults, described
 from agents_plugin.host.runtime import Holder, MonitorLock, Runtime, open_runtime, remove_stale
 from agents_plugin.server import Target
 from agents_plugin.tmux.runner import ServerGone, TmuxError
@@ -29,6 +31,8 @@ POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 60.0
 QUIET_GLANCE_S = 0.5
 #: Seconds between the two looks at an old beat; longer than any pause between passes.
 SECOND_LOOK_S = 4.0
+#: The longest rest after passes that ended in an error nobody thought of; well below what counts as hung.
+LONGEST_REST_S = 8.0
 #: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
 AWAKE_TICKS = 2
 
@@ -92,13 +96,14 @@ class Monitor:
         self.server_pid, self.runtime, self.lock, self.version = server_pid, runtime, lock, version
         self.cycle = Cycle(target.socket, server_pid=server_pid)
         self.poke = runtime.poke_reader()
-        self.ring = Ringer()
+        self.ring = Ringer(self.cycle.faults)
         self.stopped = False
         self.poked_until = 0.0
         self.checked = time.monotonic()
         self.server_started = processes.started_of(server_pid)
         self.cycle.recall(runtime.read_memory(int(self.server_started or 0)), only_voices=True)
         self._ticks: dict[int, int] = {}
+        self._failures: dict[str, int] = {}  # in a row, by what failed
 
     def run(self) -> bool:
         """Until it is time to go; true when the code on disk is newer and should take over."""
@@ -115,8 +120,7 @@ class Monitor:
                 self.runtime.beat()
                 if last is not None and not (last.settings.enabled and last.settings.monitor):
                     break
-                self._wait(last)
-                if self._renewed():
+                if self._between(last):
                     return True
                 last = self._pass() if not self.stopped else None
         except ServerGone:
@@ -129,7 +133,49 @@ class Monitor:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopped = True
 
+    def _between(self, last: Pass | None) -> bool:
+        """Wait for the next pass; true when the code on disk is newer and should take over."""
+        try:
+            self._wait(last)
+            renewed = self._renewed()
+        except ServerGone:
+            raise
+        except Exception as error:
+            self._unforeseen("wait", error)
+            return False
+        self._unforeseen("wait", None)
+        return renewed
+
     def _pass(self) -> Pass | None:
+        try:
+            last = self._looked()
+        except ServerGone:
+            raise
+        except Exception as error:
+            self._unforeseen("pass", error)
+            return None
+        self._unforeseen("pass", None)
+        return last
+
+    def _unforeseen(self, part: str, error: Exception | None) -> None:
+        """Note an error nobody thought of, and rest: every time longer, so that it is never a tight loop."""
+        if error is None:
+            if self._failures.pop(part, 0):
+                self.runtime.problem(part, "")
+            return
+        self._failures[part] = self._failures.get(part, 0) + 1
+        with contextlib.suppress(Exception):
+            said = f"a {part} ended in {described(error)}; states stay as they were"
+            self.runtime.log(said)
+            self.runtime.problem(part, said)
+        until = time.monotonic() + min(BUSY_S * 2.0 ** min(self._failures[part] - 1, 8), LONGEST_REST_S)
+        # Pokes do not count here: whoever sends the bad input may send them too.
+        while not self.stopped and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, GLANCE_S))
+            if not self._server_lives():
+                raise ServerGone("the server's process ended")
+
+    def _looked(self) -> Pass | None:
         try:
             last = self.cycle.run_pass(self._keep)
         except ServerGone:
@@ -209,17 +255,19 @@ class Monitor:
 class Ringer:
     """Fires the alerts a pass has claimed."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Faults) -> None:
+        self.faults = faults
         self.commands = alerts.Commands()
 
     def __call__(self, last: Pass) -> None:
         """Ring for every pane whose alert this process has claimed in its transaction."""
         self.commands.reap()
         for subject in last.alerts:
-            if "bell" in last.settings.alert:
-                alerts.bell(subject.row.tty)
-            if last.settings.alert_command:
-                self.commands.run(last.settings.alert_command, facts(subject))
+            with self.faults.item(f"the alert of pane {subject.row.pane_id}"):
+                if "bell" in last.settings.alert:
+                    alerts.bell(subject.row.tty)
+                if last.settings.alert_command:
+                    self.commands.run(last.settings.alert_command, facts(subject))
 
 
 def facts(subject: Subject) -> Mapping[str, str]:
@@ -243,6 +291,7 @@ def note_problems(runtime: Runtime, cycle: Cycle) -> None:
     runtime.problem("manifests", "; ".join(cycle.catalog.problems))
     runtime.problem("rules", "; ".join(cycle.guard.problems))
     runtime.problem("options", "; ".join(cycle.settings.problems))
+    runtime.problem("input", "; ".join(cycle.faults.problems))
 
 
 def serve(target: Target, server_pid: int) -> int:
@@ -259,7 +308,11 @@ def serve(target: Target, server_pid: int) -> int:
         return 1
     from agents_plugin.integrations.work import follow_the_plugin
 
-    follow_the_plugin(os.environ)
+    try:
+        follow_the_plugin(os.environ)
+        runtime.problem("integrations", "")
+    except Exception as error:
+        runtime.problem("integrations", f"not brought up to date: {described(error)}")
     if Monitor(target, server_pid, runtime, lock, version).run():
         os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("__main__.py")), *sys.argv[1:]])
     return 0

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agents_plugin.core.evidence import Identity, PaneRow
+from agents_plugin.core.guard import RunawayError
 from agents_plugin.core.identity import identify
 from agents_plugin.core.manifest import Manifest
-from agents_plugin.core.trees import children
+from agents_plugin.core.trees import Proc, children
 from agents_plugin.host import processes
+from agents_plugin.host.faults import Faults
+from agents_plugin.host.guard import AlarmGuard
 
 #: A program that prints may have become an agent without another name (a wrapper script): looked at this often.
 REWALK_MS = 2_000
@@ -27,8 +31,11 @@ class _Owner:
 class Owners:
     """The owners of all panes of one server."""
 
-    def __init__(self) -> None:
+    def __init__(self, faults: Faults | None = None, guard: AlarmGuard | None = None) -> None:
+        self._faults = faults or Faults()
+        self._guard = guard or AlarmGuard()
         self._known: dict[str, _Owner] = {}
+        self._titled: tuple[Manifest, ...] = ()
 
     def resolve(
         self,
@@ -40,13 +47,28 @@ class Owners:
         """The owner of each pane by pane id. `registered` names the reporters of panes with a live report.
 
         A known agent costs two reads of /proc; one sweep of all processes serves every tree that has to be walked.
+        A pane whose owner cannot be told, because looking for it failed, is left out.
         """
+        manifests = self.trusted(manifests)
         rows = {row.pane_id: row for row in panes}
         self._known = {pane: owner for pane, owner in self._known.items() if pane in rows}
-        stale = [row for row in rows.values() if self._stale(row, self._key(row, manifests, registered), mono_ms)]
+        stale: list[PaneRow] = []
+        for row in rows.values():
+            with self._faults.item(f"pane {row.pane_id}"):
+                key = self._key(row, manifests, registered)
+                stale += [row] if self._stale(row, key, mono_ms) else []
         if stale:
             self._walk(stale, manifests, registered, mono_ms)
-        return {pane: self._known[pane].identity for pane in rows}
+        return {pane: self._known[pane].identity for pane in rows if pane in self._known}
+
+    def trusted(self, manifests: Sequence[Manifest]) -> Sequence[Manifest]:
+        """The manifests; one whose `identity.title` ran away lately matches no title. The same object, if it can be."""
+        if not any(self._guard.barred(manifest.identity) for manifest in manifests):
+            return manifests
+        titled = tuple(_untitled(one) if self._guard.barred(one.identity) else one for one in manifests)
+        if [one.identity for one in titled] != [one.identity for one in self._titled]:
+            self._titled = titled
+        return self._titled
 
     def _key(self, row: PaneRow, manifests: Sequence[Manifest], registered: Mapping[str, str]) -> tuple[object, ...]:
         pins = (row.options.get("@agent_hint"), "@agent_ignore" in row.options, registered.get(row.pane_id))
@@ -94,15 +116,45 @@ class Owners:
         missing = [row.pane_pid for row in rows if swept.get(row.pane_pid) is None]
         groups = {**swept, **processes.foreground_groups(missing)}
         for row in rows:
-            known = self._known.get(row.pane_id)
+            known = self._known.pop(row.pane_id, None)
             group = groups.get(row.pane_pid)
-            identity = identify(
-                row,
-                processes.detailed(row.pane_pid, table, below),
-                group,
-                manifests,
-                known.identity if known else None,
-                registered.get(row.pane_id, ""),
-            )
-            key = self._key(row, manifests, registered)
-            self._known[row.pane_id] = _Owner(key, identity, group, row.window_activity, mono_ms)
+            with self._faults.item(f"pane {row.pane_id}"):
+                tree = processes.detailed(row.pane_pid, table, below)
+                name = registered.get(row.pane_id, "")
+                identity = self._identify(row, tree, group, manifests, known.identity if known else None, name)
+                key = self._key(row, manifests, registered)
+                self._known[row.pane_id] = _Owner(key, identity, group, row.window_activity, mono_ms)
+
+    def _identify(
+        self,
+        row: PaneRow,
+        tree: Mapping[int, Proc],
+        group: int | None,
+        manifests: Sequence[Manifest],
+        known: Identity | None,
+        registered: str,
+    ) -> Identity | None:
+        try:
+            with self._guard.limit():
+                return identify(row, tree, group, manifests, known, registered)
+        except RunawayError:
+            self._find_runaway(row.title, manifests)
+        with self._guard.limit():
+            return identify(row, tree, group, self.trusted(manifests), known, registered)
+
+    def _find_runaway(self, title: str, manifests: Sequence[Manifest]) -> None:
+        """Bars the titles that take too long: which of them ran is not known where they run."""
+        for manifest in manifests:
+            if manifest.identity.title is not None:
+                try:
+                    with self._guard.limit():
+                        manifest.identity.title.search(title)
+                except RunawayError:
+                    self._guard.stopped(manifest.identity, f"{manifest.origin or manifest.id}: identity.title")
+
+
+def _untitled(manifest: Manifest) -> Manifest:
+    return replace(manifest, identity=replace(manifest.identity, title=_NEVER))
+
+
+_NEVER = re.compile(r"(?!)")

@@ -13,12 +13,13 @@ from agents_plugin.core.attention import Mark, mark
 from agents_plugin.core.claims import newest
 from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, Verdict
 from agents_plugin.core.fold import Decision, Facts, Sight, Situation, Windows, fold
+from agents_plugin.core.guard import Guard
 from agents_plugin.core.look import Seen, plan_look
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.memory import Memory
 from agents_plugin.core.numbers import parse_float
 from agents_plugin.core.report import parse_report
-from agents_plugin.core.screen import Guard, read
+from agents_plugin.core.screen import read
 from agents_plugin.core.states import Source, State
 from agents_plugin.host.records import claude_record
 from agents_plugin.saved import screen_of

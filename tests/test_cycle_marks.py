@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from agents_plugin.host.faults import Faults
 from agents_plugin.monitor import Ringer
 from tests.actor import Actor
 from tests.stage import BLOCKED, IDLE, WORKING, Stage
@@ -45,7 +46,7 @@ def test_case_113_an_alert_rings_once_per_blocked_run(stage: Stage) -> None:
     server.cmd("set-option", "-g", "monitor-bell", "on")
     actor = Actor(server)
     actor.show(BLOCKED)
-    ring = Ringer()
+    ring = Ringer(Faults())
     for _ in range(6):
         ring(stage.step())
     wait_for(noted.exists, what="the command ran")

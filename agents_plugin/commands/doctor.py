@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from agents_plugin import __version__, server
 from agents_plugin.doctor import machine
-from agents_plugin.doctor.finding import Finding, Level, careful, problem
+from agents_plugin.doctor.finding import Finding, Level, careful, problem, warn
 from agents_plugin.integrations.status import diagnose
 from agents_plugin.rows import SCHEMA
 from agents_plugin.terminal import coloured, colourful, emit, emit_json, plain
@@ -102,6 +102,7 @@ def _panes(found: server.Target) -> Iterator[Finding]:
     cycle.runner.deadline = _DEADLINE
     subjects, snapshot = cycle.observe()
     yield from panes.panes(subjects, snapshot, cycle.clock.wall_ms())
+    yield from (warn("input", text) for text in cycle.faults.problems)
 
 
 def _line(finding: Finding) -> str:

@@ -24,8 +24,10 @@ def run(args: Namespace) -> int:
 def _once(found: server.Target) -> int:
     from agents_plugin.cycle import Cycle
     from agents_plugin.host import processes
+    from agents_plugin.host.faults import described
     from agents_plugin.host.runtime import open_runtime
     from agents_plugin.monitor import Ringer, note_problems
+    from agents_plugin.tmux.runner import TmuxError
 
     pid = server_pid(found)
     runtime = open_runtime(pid)
@@ -34,10 +36,17 @@ def _once(found: server.Target) -> int:
     cycle = Cycle(found.socket, server_pid=pid)
     before = runtime.read_memory(started)
     cycle.recall(before)
-    last = cycle.run_pass(lambda data: runtime.write_memory(started, data))
+    try:
+        last = cycle.run_pass(lambda data: runtime.write_memory(started, data))
+    except TmuxError:
+        raise
+    except Exception as error:
+        runtime.problem("pass", f"a pass ended in {described(error)}; states stay as they were")
+        raise
+    runtime.problem("pass", "")
     after = cycle.remember()
     if after != before:
         runtime.write_memory(started, after)
+    Ringer(cycle.faults)(last)
     note_problems(runtime, cycle)
-    Ringer()(last)
     return 0

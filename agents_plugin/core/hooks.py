@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from agents_plugin.core.guard import Guard, RunawayError
 from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.schema import (
     ManifestError,
@@ -116,7 +118,7 @@ class Hooks:
 
     `actor` is the id of the subagent an event comes from. `turn` is what all events of one turn share. `unique` are
     further fields that make a payload the only one of its kind, so that the same one again is the same event.
-    `session_command` finds the session's id (group `id`) in the agent's command line.
+    `session_command` finds the session's id (group `id`) in the agent's command line. `origin` names the manifest.
     """
 
     events: tuple[HookRule, ...]
@@ -129,6 +131,7 @@ class Hooks:
     event: tuple[Steps, ...] = ()
     tasks: Tasks | None = None
     session_command: re.Pattern[str] | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,16 +166,37 @@ class Signal:
     others: int = 0
 
 
-def interpret(hooks: Hooks, event: str, payload: object, at_ms: int, key: str) -> Signal | None:
-    """What an event says; None when the manifest gives it no meaning. `payload` is whatever the agent sent."""
-    event = event or _id(payload, hooks.event)
-    for rule in hooks.events:
-        if event in rule.on and all(condition.holds(payload) for condition in rule.when):
-            break
-    else:
+def interpret(
+    hooks: Hooks, event: str, payload: object, at_ms: int, key: str, guard: Guard | None = None
+) -> Signal | None:
+    """What an event says; None when the manifest gives it no meaning. `payload` is whatever the agent sent.
+
+    Also None when the guard stops a rule, or has stopped it lately: which of the next ones held nobody knows.
+    """
+    running: HookRule | None = None
+    try:
+        with guard.limit() if guard else nullcontext():
+            event = event or _id(payload, hooks.event)
+            for rule in hooks.events:
+                if event not in rule.on:
+                    continue
+                running = rule
+                if guard and guard.barred(rule):
+                    return None
+                if all(condition.holds(payload) for condition in rule.when):
+                    break
+            else:
+                return None
+            if rule.ignore:
+                return None
+            return _signal(hooks, rule, event, payload, at_ms, key)
+    except RunawayError:
+        if guard:
+            guard.stopped(running or hooks, f"{hooks.origin}: hooks of {strip_controls(event[:60])}")
         return None
-    if rule.ignore:
-        return None
+
+
+def _signal(hooks: Hooks, rule: HookRule, event: str, payload: object, at_ms: int, key: str) -> Signal:
     asks, answers = _id(payload, rule.asks), _id(payload, rule.answers)
     turn_id = _id(payload, hooks.turn)
     agents, others = _tasks(hooks.tasks, payload)
@@ -202,10 +226,19 @@ def interpret(hooks: Hooks, event: str, payload: object, at_ms: int, key: str) -
     )
 
 
-def session_in(hooks: Hooks | None, command: str) -> str:
+def session_in(hooks: Hooks | None, command: str, guard: Guard | None = None) -> str:
     """The session's id that an agent's command line names, or empty."""
-    found = hooks.session_command.search(command) if hooks and hooks.session_command else None
-    return found["id"] if found else ""
+    wanted = hooks.session_command if hooks else None
+    if wanted is None or (guard and guard.barred(wanted)):
+        return ""
+    try:
+        with guard.limit() if guard else nullcontext():
+            found = wanted.search(command)
+    except RunawayError:
+        if guard:
+            guard.stopped(wanted, f"{hooks.origin if hooks else ''}: hooks.session_command")
+        return ""
+    return (found["id"] or "") if found else ""
 
 
 def _at(value: object, steps: Steps) -> Any:
@@ -263,8 +296,8 @@ def _shown(payload: object, place: str) -> str:
 # --- the section in a manifest
 
 
-def build_hooks(value: object) -> Hooks:
-    """The section from plain data. Raises `ManifestError` with the path of the key."""
+def build_hooks(value: object, origin: str = "") -> Hooks:
+    """The section from plain data; `origin` names it in messages. Raises `ManifestError` with the path of the key."""
     top: Path = ("hooks",)
     data = as_mapping(value, top, _TOP)
     events = as_list(data, "events", top)
@@ -281,6 +314,7 @@ def build_hooks(value: object) -> Hooks:
         **{key: _paths(data, key, top) for key in ("session", "actor", "turn", "unique", "event")},
         tasks=_tasks_of(data["tasks"], (*top, "tasks")) if "tasks" in data else None,
         session_command=command,
+        origin=origin,
     )
 
 

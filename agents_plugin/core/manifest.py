@@ -168,7 +168,7 @@ class _Builder:
             dwell_ms=_dwell(top),
             record=optional(top, "record", ()),
             resume=optional(top, "resume", ()),
-            hooks=build_hooks(top["hooks"]) if "hooks" in top else None,
+            hooks=build_hooks(top["hooks"], origin or ident) if "hooks" in top else None,
             origin=origin,
         )
 

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
 from agents_plugin.core.asking import read_asked
 from agents_plugin.core.evidence import Match, Reading, Screen
+from agents_plugin.core.guard import Guard, RunawayError
 from agents_plugin.core.manifest import Manifest, Rule
 from agents_plugin.core.regions import Block, Regions, regions_of
 from agents_plugin.core.states import State
-
-
-class RunawayError(Exception):
-    """Raised inside a read by the guard's alarm: a rule took too long."""
-
-
-class Guard(Protocol):
-    """Bounds a read. The core only knows this shape; `host/guard.py` has the clock."""
-
-    def barred(self, manifest: Manifest) -> bool:
-        """Whether the manifest ran away lately and must not be read now."""
-
-    def limit(self) -> AbstractContextManager[None]:
-        """A context that raises `RunawayError` inside when the time is up."""
-
-    def stopped(self, manifest: Manifest, rule: str) -> None:
-        """Told which rule was running when the time was up."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ def read(manifest: Manifest, screen: Screen, guard: Guard | None = None) -> Read
                     found[rule.state] = Match(rule.id, rule.state, rule.detail, _text(rule, regions, box), rule.weak)
     except RunawayError:
         if guard:
-            guard.stopped(manifest, running)
+            guard.stopped(manifest, f"{manifest.origin or manifest.id}: rule {running}")
         return Reading()
     return Reading(found.get(State.BLOCKED), found.get(State.WORKING), found.get(State.IDLE))
 
@@ -86,7 +69,7 @@ def trace(manifest: Manifest, screen: Screen, guard: Guard | None = None) -> lis
                 outcomes.append(Outcome(rule.id, rule.state, rule.detail, rule.skip, failed))
     except RunawayError:
         if guard:
-            guard.stopped(manifest, running)
+            guard.stopped(manifest, f"{manifest.origin or manifest.id}: rule {running}")
         outcomes.append(Outcome(running, None, None, False, "stopped: the rule took too long"))
     return outcomes
 

@@ -19,7 +19,9 @@ from agents_plugin.tmux.runner import TmuxNotFound
 DRIVER = "#(#{AGENTS_DRIVE})"
 #: Noted by others, and looked at afresh by us.
 _LOOKED_AT = {"options", "manifests", "keys", "executable"}
-_BROKEN = {"monitor", "python", "tmux"}
+_BROKEN = {"monitor", "python", "tmux", "pass", "wait"}
+#: Notes of several items, each worth a line.
+_LISTS = {"input", "rules"}
 _KEYS = {
     "@agents-jump-key": ("agents-jump", "jump_key"),
     "@agents-back-key": ("agents-back", "back_key"),
@@ -192,7 +194,8 @@ def noted(runtime: Runtime) -> Iterator[Finding]:
     """What the monitor and the scripts have left for us."""
     for key, text in sorted(runtime.problems().items()):
         if key not in _LOOKED_AT:
-            yield (problem if key in _BROKEN else warn)(key, text)
+            for line in text.split("; ") if key in _LISTS else (text,):
+                yield (problem if key in _BROKEN else warn)(key, line)
 
 
 def _span(seconds: float) -> str:

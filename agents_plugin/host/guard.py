@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from agents_plugin.core.manifest import Manifest
-from agents_plugin.core.screen import RunawayError
+from agents_plugin.core.guard import RunawayError
 
 #: A whole read of one screen takes well under 2 ms.
 LIMIT_S = 0.05
@@ -24,25 +23,22 @@ class AlarmGuard:
 
     def __init__(self, limit_s: float = LIMIT_S, bar_s: float = BAR_S) -> None:
         self.limit_s, self.bar_s = limit_s, bar_s
-        self._barred: dict[int, tuple[Manifest, str, float]] = {}
+        self._barred: dict[int, tuple[object, str, float]] = {}
 
     @property
     def problems(self) -> list[str]:
-        """One line per manifest that ran away since it was loaded."""
-        return [
-            f"{manifest.origin or manifest.id}: rule {rule} was stopped after {self.limit_s * 1000:.0f} ms"
-            for manifest, rule, _ in self._barred.values()
-        ]
+        """One line per rule that ran away since the manifests were read."""
+        return [f"{what} was stopped after {self.limit_s * 1000:.0f} ms" for _, what, _ in self._barred.values()]
 
-    def barred(self, manifest: Manifest) -> bool:
-        """Whether the manifest ran away less than `bar_s` ago."""
-        known = self._barred.get(id(manifest))
+    def barred(self, owner: object) -> bool:
+        """Whether it ran away less than `bar_s` ago."""
+        known = self._barred.get(id(owner))
         return known is not None and time.monotonic() < known[2]
 
-    def stopped(self, manifest: Manifest, rule: str) -> None:
-        """Notes the rule and bars the manifest."""
-        # The manifest is kept in the value, so its id() is not given to another one.
-        self._barred[id(manifest)] = (manifest, rule, time.monotonic() + self.bar_s)
+    def stopped(self, owner: object, what: str) -> None:
+        """Bars the owner (a manifest, a part of one) and notes what of it ran."""
+        # The owner is kept in the value, so its id() is not given to another one.
+        self._barred[id(owner)] = (owner, what, time.monotonic() + self.bar_s)
 
     def forget(self) -> None:
         """The catalog was read again: everything may be tried again."""

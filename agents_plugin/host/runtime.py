@@ -26,6 +26,7 @@ from agents_plugin.host import processes
 LOG_BYTES = 256 * 1024
 _MEMORY_BYTES = 4 * 1024 * 1024
 _MEMORY_SCHEMA = 1
+_PROBLEM_CHARS = 4_000
 #: Seconds nothing was written to a directory before its server may be somebody else's process.
 _SILENT_S = 3600
 #: Seconds without a beat after which a monitor counts as hung; `scripts/drive` and `scripts/poke` say the same.
@@ -304,7 +305,7 @@ class Runtime:
 
     def problem(self, key: str, text: str) -> None:
         """Note a problem for doctor, or clear it with an empty text. Writes only news; shells write there too."""
-        line = " ".join(text.split())
+        line = " ".join(text.split())[:_PROBLEM_CHARS]
         if self._said.get(key) == line:
             return
         self._said[key] = line
@@ -321,7 +322,7 @@ class Runtime:
 
     def log(self, text: str) -> None:
         """Append a line to the log. A repeated line is written once; half of a full log is dropped."""
-        line = " ".join(text.split())
+        line = " ".join(text.split())[:_PROBLEM_CHARS]
         if line == self._last_line:
             return
         self._last_line = line

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from agents_plugin.core.numbers import MAX, MAX_PID, parse_float, parse_int, parse_pid
 from agents_plugin.host import processes
+from agents_plugin.host.faults import Faults
 from agents_plugin.host.runtime import state_dir
 
 EXPIRY_MS = 10 * 60 * 1000
@@ -66,8 +67,9 @@ def spool_dir(environ: Mapping[str, str] = os.environ) -> Path | None:
 class Spool:
     """Reads the spool over and over: a pass without new files costs one directory listing."""
 
-    def __init__(self, directory: Path | None) -> None:
+    def __init__(self, directory: Path | None, faults: Faults | None = None) -> None:
         self.directory = directory
+        self._faults = faults or Faults()
         self._events: dict[str, Event] = {}
         self._unfinished: dict[str, tuple[int, int]] = {}
 
@@ -93,7 +95,9 @@ class Spool:
             version = (facts.st_mtime_ns, facts.st_size)
             if entry.name in self._events or self._unfinished.get(entry.name) == version:
                 continue
-            event = read(Path(entry.path))
+            event = None
+            with self._faults.item(f"hook event {entry.name}"):
+                event = read(Path(entry.path))
             if event is None:
                 self._unfinished[entry.name] = version
             else:
@@ -101,6 +105,13 @@ class Spool:
         self._events = {name: event for name, event in self._events.items() if name in names}
         self._unfinished = {name: version for name, version in self._unfinished.items() if name in names}
         return sorted(self._events.values(), key=lambda event: (event.at_ms, event.path.name))
+
+    def shun(self, event: Event) -> None:
+        """Look at an event no more, until it expires: whoever did, failed."""
+        self._events.pop(event.path.name, None)
+        with contextlib.suppress(OSError):
+            facts = event.path.lstat()
+            self._unfinished[event.path.name] = (facts.st_mtime_ns, facts.st_size)
 
     def take(self, event: Event) -> bool:
         """Remove an event; true for the one taker who got it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agents_plugin.core.plan import PaneChange
 from agents_plugin.core.text import strip_controls
@@ -37,16 +37,25 @@ def write(
     forget: Iterable[str] = (),
     rollup: bool = True,
     stale: bool = False,
+    refused: Callable[[str, ValueError], object] | None = None,
 ) -> frozenset[str]:
     """Run a batch in one process: the pane ids whose change the server accepted.
 
     `queue` is the new `@agents_queue` (None: leave it), `forget` are panes that are gone and whose hidden variables go
     too. The rollup follows when an option may have changed, or when the rollups are known to be stale. Nothing to do
-    starts no process. Raises as the runner does.
+    starts no process. Raises as the runner does. A change that is not fit to write is told to `refused` (pane id, why)
+    and left out; without it the batch is refused: ValueError.
     """
     nonce = secrets.token_hex(8)
     planned = list(changes)
-    lines = [transaction(change, nonce) for change in planned]
+    lines = []
+    for change in planned:
+        try:
+            lines.append(transaction(change, nonce))
+        except ValueError as error:
+            if refused is None:
+                raise
+            refused(change.pane_id, error)
     lines += [forgetting(pane) for pane in forget if is_pane_id(pane)]
     if queue is not None:
         lines.append(queueing(queue))
