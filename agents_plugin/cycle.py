@@ -207,6 +207,7 @@ class Cycle:
         facts = Facts(
             agent_alive=alive,
             foreground=identity.foreground if identity else True,
+            stopped=bool(identity and identity.stopped),
             remote=bool(identity and identity.remote) and self.settings.remote == "off",
             ignored="@agent_ignore" in row.options,
             frozen=self.settings.scrolled == "freeze" and row.scroll_position > 0,
@@ -259,6 +260,9 @@ class Cycle:
     def _plan_look(self, subject: Subject) -> Plan | None:
         facts, manifest = subject.facts, subject.manifest
         if not manifest or facts.ignored or facts.remote or not facts.agent_alive or subject.row.dead:
+            return None
+        if facts.stopped:
+            subject.mind.seen = None  # drawn over by whoever has the terminal now
             return None
         if not facts.foreground or facts.frozen or (subject.identity and subject.identity.headless):
             return None

@@ -147,6 +147,7 @@ def _unread(subject: Subject) -> str:
         (not facts.agent_alive, "no agent's process is here"),
         (bool(identity and identity.headless), "the agent runs without a person"),
         (not subject.manifest, "no manifest has rules for it"),
+        (facts.stopped, "the agent is stopped: nothing on the screen is its own"),
         (not facts.foreground, "another program has the terminal"),
         (facts.frozen, "scrolled back, and @agents-scrolled is freeze"),
     )

@@ -216,21 +216,21 @@ class Monitor:
                 return
 
     def _glance_at_processes(self, last: Pass | None, first: bool) -> bool:
-        """Whether an agent ended, or one that was quiet woke up: it used CPU. Linux only; elsewhere never."""
+        """Whether an agent ended, was stopped or continued, or one that was quiet woke up: it used CPU (Linux only)."""
         ticks: dict[int, int] = {}
         noticed = False
         for subject in last.subjects if last else ():
-            pid = subject.identity.pid if subject.identity else None
-            if pid is None:
+            identity = subject.identity
+            if identity is None or identity.pid is None:
                 continue
-            used = processes.cpu_ticks(pid)
-            if used is None:
+            pulse = processes.pulse(identity.pid)
+            if pulse is None or pulse.stopped is not identity.stopped:
                 noticed = True
+            if pulse is None:
                 continue
-            ticks[pid] = used
-            noticed = noticed or (
-                last is not None and not last.busy and used - self._ticks.get(pid, used) >= AWAKE_TICKS
-            )
+            ticks[identity.pid] = pulse.ticks
+            awake = pulse.ticks - self._ticks.get(identity.pid, pulse.ticks) >= AWAKE_TICKS
+            noticed = noticed or (last is not None and not last.busy and awake)
         self._ticks = ticks
         return noticed and not first
 

@@ -83,6 +83,8 @@ class Owners:
             proc = processes.glance(identity.pid, identity.started)
             if proc is None:
                 return True
+            if proc.stopped is not identity.stopped:
+                owner.identity = identity = replace(identity, stopped=proc.stopped)
             # The agent's own terminal is the pane's, but for one behind sudo, which gives it another.
             group = proc.tpgid if len(identity.groups) == 1 else None
             group = processes.foreground_group(row.pane_pid) if group is None else group

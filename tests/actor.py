@@ -8,6 +8,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import psutil
+
 from tests.support import ROOT, Server, wait_for
 
 HOOK = ROOT / "scripts" / "agent-hook"
@@ -45,7 +47,10 @@ def _said(descriptor: int) -> bytes:
 
 
 class Actor:
-    """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked."""
+    """A pane whose foreground process is called `name` and that shows screens of `fixtures/<folder>/` when asked.
+
+    `below`: it is a shell's child. tmux itself continues a pane's own process when somebody stops it.
+    """
 
     def __init__(
         self,
@@ -55,6 +60,7 @@ class Actor:
         cols: int = 100,
         rows: int = 40,
         args: tuple[str, ...] = (),
+        below: bool = False,
     ) -> None:
         self.server, self.name, self.folder = server, name, ROOT / "fixtures" / (folder or name)
         place = server.base / "actors"
@@ -70,10 +76,14 @@ class Actor:
         self.fifo = place / f"fifo{len(list(place.iterdir()))}"
         for fifo in (self.fifo, Path(f"{self.fifo}.done")):
             os.mkfifo(fifo)
-        command = "exec " + " ".join(shlex.quote(str(word)) for word in (program, script, self.fifo, *args))
+        command = " ".join(shlex.quote(str(word)) for word in (program, script, self.fifo, *args))
+        command = f"{command}; exit" if below else f"exec {command}"
         self.pane = server.window(command, name="agent")
         server.cmd("resize-window", "-t", self.pane, "-x", str(cols), "-y", str(rows))
         self.pid = int(server.format(self.pane, "#{pane_pid}"))
+        if below:
+            shell_process = psutil.Process(self.pid)
+            self.pid = wait_for(shell_process.children, what=f"{name} below its shell")[0].pid
 
     def show(self, fixture: str) -> None:
         """Draw a fixture by its file name without ending, title included; returns when tmux has it."""

@@ -200,7 +200,8 @@ class Refusing:
     """A stand-in for psutil: one process refuses some questions. shell 10 > launcher 11 > claude 12."""
 
     Error, NoSuchProcess = psutil.Error, psutil.NoSuchProcess
-    AccessDenied, ZombieProcess, STATUS_ZOMBIE = psutil.AccessDenied, psutil.ZombieProcess, psutil.STATUS_ZOMBIE
+    AccessDenied, ZombieProcess = psutil.AccessDenied, psutil.ZombieProcess
+    STATUS_ZOMBIE, STATUS_STOPPED = psutil.STATUS_ZOMBIE, psutil.STATUS_STOPPED
 
     def __init__(self, victim: int, error: BaseException, questions: tuple[str, ...]) -> None:
         self.victim, self.error, self.questions = victim, error, questions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from agents_plugin.core.evidence import ClientRow, Verdict
-from agents_plugin.core.states import State
+from agents_plugin.core.states import SUSPENDED, State
 
 #: Attaching counts as input for tmux, so activity this close to a client's creation proves nothing.
 ATTACH_MS = 1_000
@@ -25,13 +25,15 @@ def mark(previous: Verdict | None, verdict: Verdict, came_from: State | None, ma
     """Raise or clear for a verdict. `came_from` is `Decision.came_from`, `marked` whether the mark is up.
 
     A fresh start raises nothing (no state before), nor does a turn the user interrupted; if the interruption is only
-    learned after the mark went up, the mark comes down again.
+    learned after the mark went up, the mark comes down again. Who stops an agent by hand has seen it.
     """
     if verdict.state is State.BLOCKED:
         fresh = previous is None or previous.state is not State.BLOCKED
         return Mark.RAISE if fresh else Mark.KEEP
     if verdict.state is not State.IDLE:
         return Mark.KEEP
+    if verdict.detail == SUSPENDED:
+        return Mark.CLEAR if marked else Mark.KEEP
     if verdict.detail == "interrupted":
         if not marked or previous is None:
             return Mark.KEEP

@@ -113,6 +113,7 @@ class Identity:
     command: str = ""
     remote: str | None = None  # ssh, docker, nested tmux …: out of scope without a registration
     groups: frozenset[int] = frozenset()  # process groups that mean the agent has the terminal; empty: not known
+    stopped: bool = False  # its process is stopped: Ctrl-Z, SIGSTOP
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from agents_plugin.core.claims import last_turn_end, newest, without_background
 from agents_plugin.core.evidence import Claim, Identity, Look, Match, Verdict
 from agents_plugin.core.memory import Memory, believable, claim_key
-from agents_plugin.core.states import Source, State
+from agents_plugin.core.states import SUSPENDED, Source, State
 
 #: An agent that says it was interrupted has stopped: this is no lull between two steps.
 INTERRUPTED_MS = 1_000
@@ -39,10 +39,15 @@ class Sight:
 
 @dataclass(frozen=True)
 class Facts:
-    """Process and pane facts. `foreground`: the agent holds the terminal. `frozen`: scrolled back and to be held."""
+    """Process and pane facts.
+
+    `foreground`: the agent holds the terminal. `stopped`: it does not run at all until it is continued. `frozen`:
+    scrolled back and to be held.
+    """
 
     agent_alive: bool = True
     foreground: bool = True
+    stopped: bool = False
     remote: bool = False  # ssh, mosh, docker, nested multiplexer, and `@agents-remote` is off
     ignored: bool = False  # @agent_ignore
     frozen: bool = False
@@ -93,6 +98,16 @@ def fold(case: Situation) -> Decision:
     return _Fold(case).decide()
 
 
+def suspended(verdict: Verdict) -> bool:
+    """Whether this is the verdict on a stopped agent."""
+    return verdict.detail == SUSPENDED and verdict.source is Source.PROCESS
+
+
+def pauses(verdict: Verdict) -> bool:
+    """Whether a verdict says nothing of the agent's work, which stands behind it."""
+    return verdict.state is State.UNKNOWN or suspended(verdict)
+
+
 class _Fold:
     def __init__(self, case: Situation) -> None:
         self.case = case
@@ -104,9 +119,9 @@ class _Fold:
         memory = case.memory if case.previous else case.memory.fresh()
         self.memory = memory.hearing(self.claim, case.now_ms, case.mono_ms)
         self.claim_age = case.mono_ms - self.memory.claim_mono
-        previous = case.previous
-        # An unknown verdict is no evidence: what it interrupted is what claims are compared with.
-        self.standing = self.memory.before if previous and previous.state is State.UNKNOWN else previous
+        # Neither an unknown moment nor a stop is evidence: what they interrupted is what claims are compared with.
+        self.standing = self.memory.before if case.previous and pauses(case.previous) else case.previous
+        self.previous = self.standing if case.previous and suspended(case.previous) else case.previous
         self.decided_at = believable(self.standing.evidence_at_ms, case.now_ms) if self.standing else 0
 
     def decide(self) -> Decision:
@@ -115,7 +130,7 @@ class _Fold:
             self.trace.append(reason)
             return Decision(None, Memory(), None, None, tuple(self.trace))
         verdict = self.judge()
-        before = verdict if verdict.state in (State.WORKING, State.IDLE) else self.kept_before()
+        before = self.kept_before() if pauses(verdict) or verdict.state is State.BLOCKED else verdict
         came_from = self.standing.state if self.standing else None
         self.trace.append(f"=> {verdict.state}{'/' + verdict.detail if verdict.detail else ''}: {verdict.why}")
         memory = replace(self.memory, before=before)
@@ -123,7 +138,7 @@ class _Fold:
 
     def kept_before(self) -> Verdict | None:
         previous = self.case.previous
-        if previous and previous.state in (State.WORKING, State.IDLE):
+        if previous and previous.state is not State.BLOCKED and not pauses(previous):
             return previous
         return self.memory.before
 
@@ -161,6 +176,8 @@ class _Fold:
 
     def judge(self) -> Verdict:
         case, claim = self.case, self.claim
+        if case.identity is not None and case.facts.agent_alive and case.facts.stopped:
+            return self.stopped()
         if claim and (case.identity is None or not case.facts.agent_alive):
             return self.by_claim(claim, None, "1 registered by its report")
         overruled = self.overruled()
@@ -189,6 +206,14 @@ class _Fold:
         if match and newer and match.state is State.IDLE and self.dwelt(match):
             return self.by_screen(match, case.look, "8 idle chrome")
         return self.hold(bool(match and newer))
+
+    def stopped(self) -> Verdict:
+        """3: a stopped agent owns nothing on the screen, and what it said of itself waits until it runs again."""
+        case, previous = self.case, self.case.previous
+        self.memory = self.memory.seeing(None, case.mono_ms)
+        if previous and suspended(previous):
+            return self.stay(previous, "3 still stopped")
+        return self.new(State.IDLE, SUSPENDED, Source.PROCESS, case.now_ms, "the agent's process is stopped")
 
     def match(self, look: Look) -> Match | None:
         match = look.reading.best
@@ -249,7 +274,7 @@ class _Fold:
 
     def dwelt(self, match: Match) -> bool:
         """8: idle chrome must stay for the dwell when the pane was working."""
-        previous = self.case.previous
+        previous = self.previous
         if previous is None or previous.state is not State.WORKING:
             return True
         dwell = self.case.windows.dwell_ms if self.case.sight.dwell_ms is None else self.case.sight.dwell_ms
@@ -264,7 +289,7 @@ class _Fold:
 
     def hold(self, dwelling: bool) -> Verdict:
         """9: nothing on the screen decides. Blocked is not held: its prompt is gone from a screen that was read."""
-        case, previous = self.case, self.case.previous
+        case, previous = self.case, self.previous
         if previous and previous.state is State.BLOCKED:
             if self.claim and self.claim.state is not State.BLOCKED:
                 return self.by_claim(self.claim, None, "9 the prompt is gone; the claim before it counts again")
@@ -290,7 +315,7 @@ class _Fold:
         self.trace.append(step)
         agreed = match if match and match.state is claim.state else None
         detail, text = claim.detail, claim.text
-        previous = self.case.previous
+        previous = self.previous
         if agreed:
             detail, text = detail or agreed.detail, text or agreed.text
         elif match is None and previous and previous.state is claim.state and claim.at_ms <= previous.evidence_at_ms:
@@ -302,7 +327,7 @@ class _Fold:
         claim = self.claim
         text = match.text or (claim.text if claim and claim.state is match.state else "")
         at = look.at_ms
-        previous = self.case.previous
+        previous = self.previous
         if previous and previous.state is match.state and previous.source is Source.SCREEN:
             # The time that decided stays, or a claim that arrives a little late would count as overruled already.
             at = min(at, self.decided_at or at)

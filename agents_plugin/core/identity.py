@@ -278,7 +278,7 @@ def _held(known: Identity | None, walk: _Walk, table: Table) -> tuple[Identity, 
 def _reheld(known: Identity, proc: Proc, foreground: int | None) -> Identity:
     groups = known.groups | {proc.pgrp}
     front = foreground in groups if foreground is not None else known.foreground
-    return replace(known, foreground=front, groups=groups)
+    return replace(known, foreground=front, groups=groups, stopped=proc.stopped)
 
 
 def _groups(proc: Proc, above: tuple[Proc, ...]) -> frozenset[int]:
@@ -362,7 +362,7 @@ def _identity(
     proc: Proc, agent: str, how: str, front: bool, groups: frozenset[int] = frozenset(), headless: bool = False
 ) -> Identity:
     command = " ".join(proc.argv)[:_COMMAND_CHARS] or proc.comm
-    return Identity(agent, how, proc.pid, proc.started, front, headless, command, None, groups)
+    return Identity(agent, how, proc.pid, proc.started, front, headless, command, None, groups, proc.stopped)
 
 
 def _manifest_id(hint: str, manifests: Sequence[Manifest]) -> str:

@@ -42,5 +42,8 @@ class Tier(str, Enum):
         return self.value
 
 
+#: The detail of an agent that was stopped (Ctrl-Z): idle, and nothing on the screen is its own.
+SUSPENDED = "suspended"
+
 #: Fixed order of summaries: who needs you first.
 STATE_ORDER = (State.BLOCKED, State.WORKING, State.IDLE, State.UNKNOWN)

@@ -16,6 +16,7 @@ class Proc:
 
     `argv` and `exe` are empty when nobody asked for them or they can't be read. `tpgid` is the foreground process
     group of the process's terminal, None without one. `session` is the pid of its session leader, 0 when unknown.
+    `stopped`: by job control or a signal, not by a debugger.
     """
 
     pid: int
@@ -28,6 +29,7 @@ class Proc:
     tpgid: int | None = None
     zombie: bool = False
     session: int = 0
+    stopped: bool = False
 
 
 Table = Mapping[int, Proc]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from agents_plugin.core.numbers import parse_float, parse_int
 from agents_plugin.core.trees import Proc, same_process, subtree
@@ -28,6 +28,13 @@ _PF_KTHREAD = 0x00200000
 _STAT = re.compile(rb" [A-Za-z](?: -?[0-9]{1,20})+\s*")
 
 
+class Pulse(NamedTuple):
+    """CPU time a process has used, in clock ticks (0 where that is not read cheaply), and whether it is stopped."""
+
+    ticks: int
+    stopped: bool
+
+
 class Backend(Protocol):
     """One way to read processes; every method gives the empty answer for what can't be read."""
 
@@ -37,6 +44,10 @@ class Backend(Protocol):
 
     def stat(self, pid: int) -> Proc | None:
         """One process without arguments, None when it is gone."""
+        ...
+
+    def pulse(self, pid: int) -> Pulse | None:
+        """Whether and how it runs, None when it is gone."""
         ...
 
     def detail(self, proc: Proc) -> Proc:
@@ -88,10 +99,9 @@ def glance(pid: int, started: float | None) -> Proc | None:
     return proc if proc is not None and not proc.zombie and same_process(proc, started) else None
 
 
-def cpu_ticks(pid: int) -> int | None:
-    """CPU time a process has used, in clock ticks; None when it is gone, always 0 where /proc cannot be read."""
-    reader = backend()
-    return reader.cpu(pid) if isinstance(reader, Procfs) else 0
+def pulse(pid: int) -> Pulse | None:
+    """Whether and how a process runs; None when it is gone."""
+    return backend().pulse(pid)
 
 
 def started_of(pid: int) -> float | None:
@@ -178,6 +188,7 @@ class Procfs:
             tpgid=int(tpgid) if int(tpgid) > 0 else None,
             zombie=state in (b"Z", b"X"),
             session=int(session),
+            stopped=state == b"T",
         )
 
     def detail(self, proc: Proc) -> Proc:
@@ -208,10 +219,12 @@ class Procfs:
         _, fields = self._stat(pid)
         return int(fields[19]) if len(fields) > 19 else None
 
-    def cpu(self, pid: int) -> int | None:
-        """Fields 14 and 15 of stat: user and system time in clock ticks; None for a process that ended."""
+    def pulse(self, pid: int) -> Pulse | None:
+        """Fields 14 and 15 of stat (user and system time) and the state; None for a process that ended."""
         _, fields = self._stat(pid)
-        return int(fields[11]) + int(fields[12]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None
+        if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+            return None
+        return Pulse(int(fields[11]) + int(fields[12]), fields[0] == b"T")
 
     def epoch(self, ticks: int) -> float:
         """Ticks since boot as seconds since the epoch. The boot time is read once: it moves when the clock is set."""
@@ -282,15 +295,27 @@ class Psutil:
             return None
         except self.errors:  # denied: its place in the tree still counts
             started = 0.0
+        status = self._ask(process, "status", "")
         return Proc(
             pid=pid,
             ppid=self._ask(process, "ppid", 0),
             pgrp=_quietly(os.getpgid, pid),
             comm=self._ask(process, "name", ""),
             started=started,
-            zombie=self._ask(process, "status", "") == self.psutil.STATUS_ZOMBIE,
+            zombie=status == self.psutil.STATUS_ZOMBIE,
             session=_quietly(os.getsid, pid),
+            stopped=status == self.psutil.STATUS_STOPPED,
         )
+
+    def pulse(self, pid: int) -> Pulse | None:
+        """Whether it is stopped; None when it is gone."""
+        try:
+            status = self.psutil.Process(pid).status()
+        except (self.psutil.NoSuchProcess, self.psutil.ZombieProcess):
+            return None
+        except self.errors:
+            return Pulse(0, False)
+        return None if status == self.psutil.STATUS_ZOMBIE else Pulse(0, status == self.psutil.STATUS_STOPPED)
 
     def detail(self, proc: Proc) -> Proc:
         """The same process with arguments and executable."""
