@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from agents_plugin.tmux.contract import report_variable
 
 SCHEMA = 1
 _DOUBLED = re.compile(r"(?<!#)((?:##)+)\[")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 _SEGMENT = re.compile(r"##|#\[[^\]]*\]")
 
 
@@ -141,11 +141,12 @@ def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | Non
 def resume_command(template: str | None, session_id: str | None) -> str | None:
     """The command that goes on with a conversation, safe to paste into a shell; None when there is none to go on with.
 
-    A template without a place for the id goes on with the last one.
+    A template without a place for the id goes on with the last one. What is not plainly an id (an option, a path)
+    would be an argument of another kind: None.
     """
-    if template is None or (session_id is None and "{session_id}" in template):
-        return None
-    return template.replace("{session_id}", shlex.quote(session_id or ""))
+    if template is None or "{session_id}" not in template:
+        return template
+    return template.replace("{session_id}", session_id) if session_id and _ID.fullmatch(session_id) else None
 
 
 def confidence(pane: Pane, state: State, source: str | None, at_ms: int | None) -> str:

@@ -11,7 +11,7 @@ from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.plan import Published, presentable
 from agents_plugin.core.states import Tier
 from agents_plugin.core.text import clean, width
-from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, task, undoubled, unstyled
+from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, resume_command, task, undoubled, unstyled
 from agents_plugin.terminal import coloured, plain, table
 
 NOW = 1_800_000_000_000
@@ -53,6 +53,36 @@ def made(given: Pane, now: int = NOW) -> AgentRow:
     found = agent_row(given, now, "box", "/tmp/sock")
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "--dangerously-skip-permissions",
+            "-r",
+            "x; touch P",
+            "$(id)",
+            "../../x",
+            "",
+            " a",
+            "a\n",
+            "é",
+            "²",
+            "a" * 201,
+        ),
+        *(".hidden", "_a", "a/b", "a=b", "'a'", "a\x00b", "\x1b[31m"),
+    ],
+)
+def test_what_is_not_plainly_an_id_resumes_nothing(said: str) -> None:
+    assert resume_command("claude --resume {session_id}", said) is None
+    assert resume_command("aider --restore", said) == "aider --restore"
+
+
+@pytest.mark.parametrize("said", ["7288f663-ff20-4112-a802-80ad3c339368", "ses_6Qx9", "a:b.c", "7", "a" * 200])
+def test_an_id_resumes_its_conversation(said: str) -> None:
+    assert resume_command("x -s {session_id} -- {session_id}", said) == f"x -s {said} -- {said}"
+    assert resume_command("x -s {session_id}", None) is None
 
 
 def test_a_row_has_exactly_the_keys_of_the_contract() -> None:

@@ -61,10 +61,14 @@ def test_a_prompt_takes_the_mark_down_a_task_notification_does_not(stage: Stage)
     assert (actor.state(), actor.option("@agent_attention")) == ("working", "")
 
 
-def test_ls_tells_how_to_go_on(stage: Stage) -> None:
-    """`resume`, quoted for a shell; a hostile id stays an argument."""
+@pytest.mark.parametrize(
+    ("session", "resume"),
+    [("s-1.x", "claude --resume s-1.x"), ("x; touch P", None), ("--dangerously-skip-permissions", None)],
+)
+def test_ls_tells_how_to_go_on(session: str, resume: str | None, stage: Stage) -> None:
+    """`resume` for what is plainly an id; anything else could become an option or a command of its own."""
     actor = Actor(stage.server)
-    tell(stage, actor, "UserPromptSubmit", prompt="go", session_id="x; touch P")
+    tell(stage, actor, "UserPromptSubmit", prompt="go", session_id=session)
     done = subprocess.run(
         [sys.executable, str(ROOT / "agents_plugin" / "__main__.py"), "ls", "--json"],
         env=stage.server.inside() | {"PYTHONDONTWRITEBYTECODE": "1"},
@@ -74,7 +78,7 @@ def test_ls_tells_how_to_go_on(stage: Stage) -> None:
         check=True,
     )
     row = json.loads(done.stdout)["agents"][0]
-    assert (row["session_id"], row["resume"]) == ("x; touch P", "claude --resume 'x; touch P'")
+    assert (row["session_id"], row["resume"]) == (session, resume)
     assert row["confidence"] == "declared"
 
 
