@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_plugin import __version__
+from agents_plugin.host.files import load_regular
 from agents_plugin.host.runtime import write_atomic
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -64,8 +65,7 @@ class ManifestCache:
 
     def _load(self) -> dict[str, Any]:
         try:
-            with open(self.file, "rb") as stream:
-                known = json.loads(stream.read(_MAX_BYTES))
+            known = json.loads(load_regular(self.file, _MAX_BYTES))
             if known["code"] == self._code and isinstance(known["files"], dict):
                 files: dict[str, Any] = known["files"]
                 return files

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 from agents_plugin.core.manifest import Manifest, build, outline
 from agents_plugin.core.schema import ManifestError
+from agents_plugin.host.files import load_regular
 from agents_plugin.manifest_cache import ManifestCache, Stamp
 
 #: The manifests that come with the plugin.
@@ -56,10 +55,7 @@ def _parse(text: str, origin: str) -> tuple[Any, Manifest]:
 
 def _read(path: Path) -> str:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would hold its reader for ever
-            raise OSError(errno.EINVAL, "not a plain file")
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = load_regular(path, MAX_BYTES + 1)
     except OSError as error:
         raise ManifestFileError(str(path), 1, "", error.strerror or str(error)) from None
     if len(data) > MAX_BYTES:

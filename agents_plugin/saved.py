@@ -9,6 +9,10 @@ from typing import Any
 
 from agents_plugin.core.evidence import Screen
 from agents_plugin.core.numbers import parse_int
+from agents_plugin.host.files import load_regular
+
+#: More than any screen.
+MAX_BYTES = 8 * 1024 * 1024
 
 
 def screen_of(text: str, facts: Mapping[str, Any] | None = None) -> Screen:
@@ -30,7 +34,7 @@ def screen_of(text: str, facts: Mapping[str, Any] | None = None) -> Screen:
 def facts_beside(path: Path) -> dict[str, Any]:
     """The facts in the `.json` beside a saved screen; empty when there is none or it holds no mapping."""
     try:
-        facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        facts = json.loads(load_regular(path.with_suffix(".json"), MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
@@ -39,7 +43,7 @@ def facts_beside(path: Path) -> dict[str, Any]:
 def load_screen(path: Path) -> tuple[Screen, dict[str, Any]]:
     """A saved screen and the facts beside it. Raises `OSError`; bytes that are not UTF-8 become replacement marks."""
     facts = facts_beside(path)
-    return screen_of(path.read_text(encoding="utf-8", errors="replace"), facts), facts
+    return screen_of(load_regular(path, MAX_BYTES).decode("utf-8", "replace"), facts), facts
 
 
 def _flag(value: object) -> bool | None:

@@ -16,7 +16,7 @@ from agents_plugin.core.screen import read, trace
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.reach import Refused, guarded, pane_argument
-from agents_plugin.saved import facts_beside, screen_of
+from agents_plugin.saved import MAX_BYTES, facts_beside, screen_of
 from agents_plugin.terminal import emit, plain
 
 NAME = "screen"
@@ -137,9 +137,10 @@ def judged(manifest: Manifest, screen: Screen, file: str, guard: AlarmGuard) -> 
 
 def _load(name: str) -> tuple[Screen, dict[str, Any]]:
     if name == "-":
-        return screen_of(sys.stdin.buffer.read().decode("utf-8", "replace")), {}
+        return screen_of(sys.stdin.buffer.read(MAX_BYTES).decode("utf-8", "replace")), {}
     path = Path(name)
-    text = path.read_bytes().decode("utf-8", "replace")
+    with path.open("rb") as stream:  # a pipe too: somebody named it
+        text = stream.read(MAX_BYTES).decode("utf-8", "replace")
     facts = facts_beside(path)
     return screen_of(text, facts), facts
 

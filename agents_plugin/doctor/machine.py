@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module, metadata
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from agents_plugin import __version__
 from agents_plugin.doctor.finding import Finding, ok, problem, warn
+from agents_plugin.host.files import read_regular
 from agents_plugin.host.runtime import RuntimeRefused, base_dir, private_dir
 
 HOME = Path(__file__).resolve().parent.parent.parent
@@ -110,16 +110,7 @@ def data_dir(environ: Mapping[str, str]) -> Path:
 
 def tail(path: Path) -> str:
     """The end of a small text file of ours; empty when it is anything else."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    with open(descriptor, "rb") as stream:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return ""
-        stream.seek(max(0, facts.st_size - _LOG_BYTES))
-        return stream.read(_LOG_BYTES).decode("utf-8", "replace")
+    return (read_regular(path, _LOG_BYTES, tail=True) or b"").decode("utf-8", "replace")
 
 
 def _version(package: str) -> str:

@@ -20,6 +20,7 @@ from agents_plugin.core.evidence import Claim, Identity
 from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.states import Source, State
 from agents_plugin.host import processes
+from agents_plugin.host.files import read_regular
 
 MAX_BYTES = 64 * 1024
 #: A file may be stamped a little before the process start that we compute from clock ticks.
@@ -217,19 +218,8 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 def _load(path: Path) -> dict[str, Any] | None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        raw = os.read(descriptor, MAX_BYTES + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    if len(raw) > MAX_BYTES:
+    raw = read_regular(path, MAX_BYTES + 1)
+    if raw is None or len(raw) > MAX_BYTES:
         return None
     try:
         data = json.loads(raw)

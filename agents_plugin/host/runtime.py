@@ -22,6 +22,7 @@ from typing import Any
 
 from agents_plugin.core.numbers import parse_float, parse_int
 from agents_plugin.host import processes
+from agents_plugin.host.files import read_regular
 
 LOG_BYTES = 256 * 1024
 _MEMORY_BYTES = 4 * 1024 * 1024
@@ -328,21 +329,16 @@ class Runtime:
         self._last_line = line
         path = self.path / "log"
         with contextlib.suppress(OSError):
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             with open(os.open(path, flags, 0o600), "ab") as stream:
                 stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n".encode("utf-8", "replace"))
                 full = stream.tell() > LOG_BYTES
             if full:
-                kept = path.read_bytes()[-LOG_BYTES // 2 :]
+                kept = read_regular(path, LOG_BYTES // 2, tail=True, follow=False) or b""
                 write_atomic(path, kept[kept.find(b"\n") + 1 :].decode("utf-8", "replace"))
 
     def _text(self, name: str, limit: int) -> str:
-        try:
-            descriptor = os.open(self.path / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with open(descriptor, "rb") as stream:
-                return stream.read(limit).decode("utf-8", "replace")
-        except OSError:
-            return ""
+        return (read_regular(self.path / name, limit, follow=False) or b"").decode("utf-8", "replace")
 
 
 def uptime() -> float | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from agents_plugin.core.numbers import MAX, MAX_PID, parse_float, parse_int, parse_pid
 from agents_plugin.host import processes
 from agents_plugin.host.faults import Faults
+from agents_plugin.host.files import open_regular, read_open
 from agents_plugin.host.runtime import state_dir
 
 EXPIRY_MS = 10 * 60 * 1000
@@ -140,11 +141,15 @@ class Spool:
 def read(path: Path) -> Event | None:
     """One spool file; None when it is unfinished, not ours to understand, or gone."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as stream:
-            written_ms = os.fstat(descriptor).st_mtime_ns // 1_000_000
-            raw = stream.read(_MAX_FILE)
+        descriptor, facts = open_regular(path, follow=False)
+        try:
+            raw = read_open(descriptor, _MAX_FILE)
+        finally:
+            os.close(descriptor)
     except OSError:
+        return None
+    written_ms = facts.st_mtime_ns // 1_000_000
+    if facts.st_uid != os.getuid():
         return None
     if not raw.startswith(MAGIC) or not raw.endswith(END):
         return None

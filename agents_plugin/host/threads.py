@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+
+from agents_plugin.host.files import read_regular
 
 MAX_BYTES = 256 * 1024
 #: What Codex writes before the name: a spinner, or that it asks.
@@ -16,17 +17,12 @@ _MARK = re.compile(r"^(?:[\u2800-\u28ff] |\[ [!.] \] Action Required \| )")
 def name_of(session: str, environment: Mapping[str, str]) -> str | None:
     """What the conversation is called now; None when the end of the index does not say it."""
     home = environment.get("CODEX_HOME") or Path(environment.get("HOME") or Path.home()) / ".codex"
-    try:
-        with open(Path(home) / "session_index.jsonl", "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_BYTES))
-            lines = file.read(MAX_BYTES).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    for line in reversed(lines):
+    raw = read_regular(Path(home) / "session_index.jsonl", MAX_BYTES, tail=True) or b""
+    for line in reversed(raw.decode("utf-8", "replace").splitlines()):
         if session in line:
             try:
                 entry = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(entry, dict) and entry.get("id") == session:
                 name = entry.get("thread_name")

@@ -8,6 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents_plugin.host.files import open_regular, read_open
+
 MAX_BYTES = 8 * 1024 * 1024
 BACKUP = ".agents-tmux.bak"
 
@@ -44,20 +46,15 @@ class Found:
 def read(path: Path) -> Found:
     """What is there now. Raises `FileError` when something is there that cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor, facts = open_regular(path)
+        try:
+            data = read_open(descriptor, MAX_BYTES + 1)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return Found(path, Path(os.path.realpath(path)), None)
     except OSError as error:
         raise FileError(error.strerror or str(error)) from None
-    facts = os.fstat(descriptor)
-    if not stat.S_ISREG(facts.st_mode):
-        os.close(descriptor)
-        raise FileError("it is no plain file")
-    with open(descriptor, "rb") as stream:
-        try:
-            data = stream.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise FileError(error.strerror or str(error)) from None
     if len(data) > MAX_BYTES:
         raise FileError(f"larger than {MAX_BYTES // 1024 // 1024} MiB")
     mode = stat.S_IMODE(facts.st_mode)
