@@ -336,7 +336,7 @@ class Cycle:
         )
         dues = [s.mind.due_mono - mono for s in subjects if s.mind.due_mono is not None]
         rung = tuple(subject for subject in alerts if subject.row.pane_id in accepted)
-        due = max(0, min(dues)) if dues else None
+        due = 0 if self.intake.behind else max(0, min(dues)) if dues else None
         return Pass(snapshot, self.settings, tuple(subjects), accepted, rung, due, self.intake.news)
 
     def _out_of_step(self, snapshot: Snapshot) -> bool:

@@ -11,11 +11,12 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agents_plugin.core.numbers import MAX, MAX_PID, parse_float, parse_int, parse_pid
+from agents_plugin.core.turns import from_both_ends
 from agents_plugin.host import processes
 from agents_plugin.host.faults import Faults
 from agents_plugin.host.files import open_regular, read_open
@@ -26,7 +27,10 @@ PAYLOAD_BYTES = 1024 * 1024
 MAGIC = b"agents.tmux 1\n"
 END = b"\n--agents.tmux end--\n"
 _MAX_FILE = PAYLOAD_BYTES + 64 * 1024
-_MAX_FILES = 2000
+#: Names looked at in a pass, and of them those that were not known before.
+_MAX_FILES, _MAX_NEW = 100_000, 10_000
+#: Seconds of reading in a pass, and characters kept of all events that wait. A payload that is longer is read again.
+_READ_S, _KEPT, _KEPT_PAYLOAD = 0.06, 8 * 1024 * 1024, 4096
 #: Beyond this the file's time and the recorded one tell different stories: a clock was set, or the file was copied.
 _DRIFT_MS = 2000
 _FUTURE_MS = 24 * 60 * 60 * 1000  # a clock set back by an hour loses no event
@@ -57,6 +61,17 @@ class Event:
     variables: Mapping[str, str] = field(default_factory=dict)
     payload: str = ""
     truncated: bool = False
+    left_out: bool = False  # the payload, which is long, is in the file
+
+    @property
+    def speaker(self) -> object:
+        """Who may have said it, as far as the file tells: the outermost process it names."""
+        return self.ancestors[-1] if self.ancestors else self.path.name
+
+    @property
+    def size(self) -> int:
+        """Characters, about."""
+        return 500 + len(self.payload) + sum(map(len, self.variables.values()))
 
 
 def spool_dir(environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -73,39 +88,80 @@ class Spool:
         self._faults = faults or Faults()
         self._events: dict[str, Event] = {}
         self._unfinished: dict[str, tuple[int, int]] = {}
+        self._times: dict[str, int] = {}  # when each file was written, ms
+        self.unread = 0
 
-    def pending(self, now_ms: int) -> list[Event]:
+    def pending(self, now_ms: int, passed_over: Container[str] = ()) -> list[Event]:
         """Finished events nobody took yet, oldest first. Files older than 10 minutes are removed on the way.
 
         An unfinished file is left alone until it expires; what is not a plain file of ours is never opened.
+        `passed_over` are file names whose events are not wanted now: they are not kept. Of more files than a pass has
+        time for, the oldest and the newest are read; the others, counted in `unread`, with the next passes.
         """
-        names: set[str] = set()
+        times: dict[str, int] = {}
+        waiting: list[tuple[int, str, tuple[int, int]]] = []
         for entry in self._entries():
-            try:
-                facts = entry.stat(follow_symlinks=False)
-            except OSError:
+            written, version = self._times.get(entry.name), None
+            if written is None or entry.name in self._unfinished:
+                version = self._stat(entry, now_ms) if len(waiting) < _MAX_NEW else None
+                if version is None:
+                    continue
+                written = version[0] // 1_000_000
+            elif now_ms - written > EXPIRY_MS:
+                _unlink(entry.path)
                 continue
-            if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid():
+            times[entry.name] = written
+            if entry.name in self._events or entry.name in passed_over:
                 continue
-            age = now_ms - facts.st_mtime_ns // 1_000_000
-            if age > EXPIRY_MS or age < -_FUTURE_MS or facts.st_size > _MAX_FILE:
-                with contextlib.suppress(OSError):
-                    Path(entry.path).unlink(missing_ok=True)
-                continue
-            names.add(entry.name)
-            version = (facts.st_mtime_ns, facts.st_size)
-            if entry.name in self._events or self._unfinished.get(entry.name) == version:
-                continue
-            event = None
-            with self._faults.item(f"hook event {entry.name}"):
-                event = read(Path(entry.path))
-            if event is None:
-                self._unfinished[entry.name] = version
-            else:
-                self._events[entry.name] = event
-        self._events = {name: event for name, event in self._events.items() if name in names}
-        self._unfinished = {name: version for name, version in self._unfinished.items() if name in names}
+            if version is None or self._unfinished.get(entry.name) != version:
+                waiting.append((written, entry.path, version or (0, 0)))
+        self._times = times
+        self._events = {n: event for n, event in self._events.items() if n in times and n not in passed_over}
+        self._unfinished = {name: version for name, version in self._unfinished.items() if name in times}
+        self._read(sorted(waiting))
         return sorted(self._events.values(), key=lambda event: (event.at_ms, event.path.name))
+
+    def _read(self, waiting: list[tuple[int, str, tuple[int, int]]]) -> None:
+        until, kept = time.monotonic() + _READ_S, sum(event.size for event in self._events.values())
+        self.unread = len(waiting)
+        for _, path, version in from_both_ends(waiting):
+            if time.monotonic() > until or kept > _KEPT:
+                return
+            self.unread -= 1
+            file = Path(path)
+            event = None
+            with self._faults.item(f"hook event {file.name}"):
+                event = read(file)
+            if event is None:
+                self._unfinished[file.name] = version
+                continue
+            if len(event.payload) > _KEPT_PAYLOAD:
+                event = replace(event, payload="", left_out=True)
+            kept += event.size
+            self._events[file.name] = event
+
+    def _stat(self, entry: os.DirEntry[str], now_ms: int) -> tuple[int, int] | None:
+        """(mtime in ns, size) of a file of ours; None for anything else, and for one that is not wanted any more."""
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            return None
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.getuid():
+            return None
+        age = now_ms - facts.st_mtime_ns // 1_000_000
+        if age > EXPIRY_MS or age < -_FUTURE_MS or facts.st_size > _MAX_FILE:
+            _unlink(entry.path)
+            return None
+        return facts.st_mtime_ns, facts.st_size
+
+    @property
+    def known(self) -> Container[str]:
+        """The names of the files there are."""
+        return self._times.keys()
+
+    def whole(self, event: Event) -> Event:
+        """The event with its payload, also when that is long; without it when the file is gone."""
+        return (read(event.path) or event) if event.left_out else event
 
     def shun(self, event: Event) -> None:
         """Look at an event no more, until it expires: whoever did, failed."""
@@ -136,6 +192,11 @@ class Spool:
                 ]
         except OSError:
             return []
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        Path(path).unlink(missing_ok=True)
 
 
 def read(path: Path) -> Event | None:
