@@ -30,7 +30,7 @@ from agents_plugin.host.faults import Faults
 from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.host.records import Record, Records
 from agents_plugin.host.spool import spool_dir
-from agents_plugin.manifest_cache import ManifestCache, cache_file
+from agents_plugin.manifest_cache import open_cache
 from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 from agents_plugin.marks import Stays, alert_due, paced, unmark, waiting
 from agents_plugin.owners import Owners
@@ -59,8 +59,7 @@ class Cycle:
         self.environ = dict(os.environ if environ is None else environ)
         self.runner = Runner(socket, pid=server_pid, environment=dict(self.environ))
         self.clock = clock or Clock()
-        cached = cache_file(self.environ)
-        self.catalog = Catalog(cache=ManifestCache(cached) if cached else None)
+        self.catalog = Catalog(cache=open_cache(self.environ))
         self.guard = AlarmGuard()
         #: What one pane, event, record or setting does to its reader stays its own problem; tmux's errors are a pass's.
         self.faults = Faults(TmuxError)

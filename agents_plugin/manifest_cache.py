@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,24 @@ class ManifestCache:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._code = [__version__, *_code_stamps()]
+        self._code = [__version__, sys.hexversion, *_code_stamps()]
         self._entries: dict[str, Any] = self._load()
         self._dirty = False
 
-    def get(self, path: str, stamp: Stamp) -> Mapping[str, Any] | None:
-        """The checked data of a file, None when the file is not the one that was read."""
+    def get(self, path: str, stamp: Stamp) -> Mapping[str, Any] | str | None:
+        """The checked data of a file, or what is wrong with it; None when the file is not the one that was read."""
         entry = self._entries.get(path)
-        if isinstance(entry, list) and len(entry) == 2 and entry[0] == list(stamp) and isinstance(entry[1], dict):
+        if (
+            isinstance(entry, list)
+            and len(entry) == 2
+            and entry[0] == list(stamp)
+            and isinstance(entry[1], (dict, str))
+        ):
             return entry[1]
         return None
 
-    def put(self, path: str, stamp: Stamp, data: Mapping[str, Any]) -> None:
-        """Keep what was read and checked; data that JSON would change is not kept."""
+    def put(self, path: str, stamp: Stamp, data: Mapping[str, Any] | str) -> None:
+        """Keep what was read and checked, or what is wrong with it; data that JSON would change is not kept."""
         try:
             same = json.loads(json.dumps(data)) == data
         except (TypeError, ValueError, RecursionError):
@@ -50,6 +56,13 @@ class ManifestCache:
             while len(self._entries) >= _MAX_FILES:
                 del self._entries[next(iter(self._entries))]
             self._entries[path] = [list(stamp), data]
+            self._dirty = True
+
+    def keep(self, paths: Container[str]) -> None:
+        """Forget files of the same directories that are gone: what was seen once need not stay for good."""
+        gone = [path for path in self._entries if path not in paths and not os.path.lexists(path)]
+        for path in gone:
+            del self._entries[path]
             self._dirty = True
 
     def save(self) -> None:
@@ -67,11 +80,16 @@ class ManifestCache:
         try:
             known = json.loads(load_regular(self.file, _MAX_BYTES))
             if known["code"] == self._code and isinstance(known["files"], dict):
-                files: dict[str, Any] = known["files"]
-                return files
+                return dict(known["files"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
         return {}
+
+
+def open_cache(environment: Mapping[str, str]) -> ManifestCache | None:
+    """The cache of this user; None without a place for it."""
+    place = cache_file(environment)
+    return ManifestCache(place) if place else None
 
 
 def cache_file(environment: Mapping[str, str]) -> Path | None:
@@ -83,8 +101,9 @@ def cache_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def _code_stamps() -> list[int]:
-    core = Path(__file__).parent / "core"
+    here = Path(__file__).parent
+    files = (here / "manifests.py", *(here / "core" / f"{name}.py" for name in _CHECKERS))
     try:
-        return [os.stat(core / f"{name}.py").st_mtime_ns for name in _CHECKERS]  # noqa: PTH116  hot
+        return [os.stat(file).st_mtime_ns for file in files]  # noqa: PTH116  hot
     except OSError:
         return []

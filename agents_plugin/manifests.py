@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -9,20 +10,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents_plugin.core.guard import RunawayError
 from agents_plugin.core.manifest import Manifest, build, outline
 from agents_plugin.core.schema import ManifestError
+from agents_plugin.core.text import strip_controls
+from agents_plugin.host.faults import described
 from agents_plugin.host.files import load_regular
+from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.manifest_cache import ManifestCache, Stamp
 
 #: The manifests that come with the plugin.
 BUNDLED = Path(__file__).resolve().parent.parent / "manifests"
-MAX_BYTES = 512 * 1024
+#: The largest of ours has 18 kB. Reading this much costs 0.2 s of CPU, and once: what is wrong is kept, too.
+MAX_BYTES = 128 * 1024
+#: Manifests of one directory; the rest are named, not read.
+MAX_FILES = 200
+#: CPU time for one file: expressions are tried on an empty row, which some take for ever to match.
+READ_S = 2.0
+#: Stands for the time of a file in the note of those that are not read.
+_SURPLUS = -1
+_KEY_CHARS, _MESSAGE_CHARS = 160, 300
 
 
 class ManifestFileError(Exception):
     """A file that cannot be used: `str()` is `file:line: key: what is wrong`, line counted from 1."""
 
     def __init__(self, file: str, line: int, key: str, message: str) -> None:
+        # Both may quote the file, and so be as long as it is.
+        key, message = key[:_KEY_CHARS], strip_controls(message[:_MESSAGE_CHARS])
         self.file, self.line, self.key, self.message = file, line, key, message
         super().__init__(f"{file}:{line}: {key}: {message}" if key else f"{file}:{line}: {message}")
 
@@ -42,15 +57,20 @@ def _parse(text: str, origin: str) -> tuple[Any, Manifest]:
     import yaml
 
     try:
-        data = yaml.load(text, _loader())
-        return data, build(data, origin)
+        with AlarmGuard(READ_S).limit():
+            data = yaml.load(text, _loader())
+            return data, build(data, origin)
+    except RunawayError:
+        raise ManifestFileError(origin, 1, "", f"takes more than {READ_S:g} s to read") from None
     except ManifestError as error:
         raise ManifestFileError(origin, _line(text, error.path), error.key, error.message) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ManifestFileError(origin, mark.line + 1 if mark else 1, "", error.problem or "not YAML") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ManifestFileError(origin, 1, "", str(error).splitlines()[0]) from None
+        raise ManifestFileError(origin, 1, "", next(iter(str(error).splitlines()), type(error).__name__)) from None
+    except Exception as error:
+        raise ManifestFileError(origin, 1, "", described(error)) from None
 
 
 def _read(path: Path) -> str:
@@ -105,8 +125,9 @@ def _line(text: str, path: Sequence[str | int]) -> int:
     import yaml
 
     try:
-        node = yaml.compose(text, yaml.SafeLoader)
-    except yaml.YAMLError:  # stricter than libyaml, which has read it
+        # libyaml where it is: the other one needs 5 s for half a megabyte.
+        node = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError):
         return 1
     line = 0
     for step in path:
@@ -137,7 +158,11 @@ class _File:
     def manifest(self) -> Manifest | None:
         """The whole manifest, built on first use."""
         if self.whole is None and self.outline is not None:
-            self.whole = build(self.data, self.outline.origin)
+            try:
+                with AlarmGuard(READ_S).limit():
+                    self.whole = build(self.data, self.outline.origin)
+            except Exception as error:  # a cache that somebody else wrote
+                self.problem, self.outline = f"{self.outline.origin}: {described(error)}", None
         return self.whole
 
 
@@ -150,7 +175,6 @@ class Catalog:
 
     def __init__(self, directories: Sequence[Path | str] = (BUNDLED,), cache: ManifestCache | None = None) -> None:
         self.directories = [Path(directory) for directory in directories]
-        self.problems: list[str] = []
         #: Who is who: every manifest in force without its rules, the same object until something changes.
         self.outlines: tuple[Manifest, ...] = ()
         self._cache = cache
@@ -158,6 +182,11 @@ class Catalog:
         self._by_id: dict[str, _File] = {}
         self._bundled: tuple[int, list[tuple[str, Stamp]]] = (0, [])
         self.refresh()
+
+    @property
+    def problems(self) -> list[str]:
+        """One line per file that cannot be used."""
+        return [file.problem for file in self._files.values() if file.problem]
 
     def refresh(self) -> bool:
         """Reads what changed. True when the set of manifests or problems is not the same as before."""
@@ -167,8 +196,8 @@ class Catalog:
         self._files = files
         self._by_id = {file.outline.id: file for file in files.values() if file.outline}
         self.outlines = tuple(file.outline for file in self._by_id.values() if file.outline)
-        self.problems = [file.problem for file in files.values() if file.problem]
         if self._cache:
+            self._cache.keep(files)
             self._cache.save()
         return True
 
@@ -190,12 +219,23 @@ class Catalog:
         known = self._files.get(path)
         if known and known.stamp == stamp:
             return known
+        if stamp[0] == _SURPLUS:
+            return _File(stamp, f"{path}: {stamp[1]} files beyond {MAX_FILES} are left out")
         data = self._cache.get(path, stamp) if self._cache else None
+        if isinstance(data, str):
+            return _File(stamp, data)
         if data is not None:
-            return _File(stamp, outline=outline(data, path), data=data)
+            with contextlib.suppress(Exception):  # a cache that somebody else wrote: read the file
+                return _File(stamp, outline=outline(data, path), data=data)
         try:
-            data, manifest = _parse(_read(Path(path)), path)
+            text = _read(Path(path))
+        except ManifestFileError as error:  # who may read it can change, and its stamp does not
+            return _File(stamp, str(error))
+        try:
+            data, manifest = _parse(text, path)
         except ManifestFileError as error:
+            if self._cache:
+                self._cache.put(path, stamp, str(error))
             return _File(stamp, str(error))
         if self._cache:
             self._cache.put(path, stamp, data)
@@ -234,13 +274,15 @@ def _list(directory: Path) -> Iterator[tuple[str, Stamp]]:
             found = sorted((entry.path, entry) for entry in entries if entry.name.endswith((".yaml", ".yml")))
     except OSError:
         return
-    for path, entry in found:
+    for path, entry in found[:MAX_FILES]:
         try:
             facts = entry.stat()
         except OSError:
             yield path, (0, 0, 0)
             continue
         yield path, (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+    if len(found) > MAX_FILES:
+        yield str(directory), (_SURPLUS, len(found) - MAX_FILES, 0)
 
 
 def own_directory(named: str | None) -> Path:

@@ -72,7 +72,7 @@ def test_processes(tmp_path: Path) -> None:
         (tmp_path / pid / "stat").write_text(stat)
     reader = Procfs(str(tmp_path))
     assert reader.sweep() == {}
-    assert [reader.stat(11), reader.ticks(12), reader.cpu(13)] == [None] * 3
+    assert [reader.stat(11), reader.ticks(12), reader.pulse(13)] == [None] * 3
     assert reader.foreground([11, 12, 13]) == {}
     assert processes.from_ticks(NINES) is None
 

@@ -74,7 +74,7 @@ def test_bundled_manifests_load(file: Path) -> None:
         pytest.param(f"{HEAD}visible: [idle]\nproven: [blocked]\n", 5, "proven", "not visible", id="proven"),
         pytest.param(f"{HEAD}id: other\n", 4, "", "given twice", id="key-twice"),
         pytest.param("schema: 1\nid: [demo\n", 3, "", "expected", id="not-yaml"),
-        pytest.param(f"{HEAD}odd: [what?, now]\n", 1, "odd", "not a known key", id="only-libyaml-reads-it"),
+        pytest.param(f"{HEAD}odd: [what?, now]\n", 4, "odd", "not a known key", id="only-libyaml-reads-it"),
         pytest.param("- a\n", 1, "", "must be a mapping", id="no-mapping"),
         pytest.param("", 1, "", "must be a mapping", id="empty"),
     ],

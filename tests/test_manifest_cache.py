@@ -54,14 +54,47 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert manifest is not None and str(manifest.rules[0].state) == "working"
 
 
-def test_a_broken_file_is_never_cached(tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_kept_too(tmp_path: Path) -> None:
+    """Until the file changes: finding out costs most for those that are wrong."""
     place = tmp_path / "manifests"
     place.mkdir()
-    (place / "mine.yaml").write_text(MANIFEST.replace("blocked", "sleeping"))
-    for _ in range(2):
-        catalog = Catalog((place,), cached(tmp_path))
-        assert not catalog.outlines
-        assert "mine.yaml" in catalog.problems[0]
+    file = place / "mine.yaml"
+    file.write_text(MANIFEST.replace("blocked", "sleeping"))
+    first = Catalog((place,), cached(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(agents_plugin.manifests, "_parse", None)
+        second = Catalog((place,), cached(tmp_path))
+    assert not second.outlines and "mine.yaml:5: rules[0].state" in second.problems[0]
+    assert first.problems == second.problems
+    file.write_text(MANIFEST + "# right\n")
+    assert Catalog((place,), cached(tmp_path)).get("mine") is not None
+
+
+def test_files_that_are_gone_leave_the_cache(tmp_path: Path) -> None:
+    place = tmp_path / "manifests"
+    place.mkdir()
+    (place / "mine.yaml").write_text(MANIFEST)
+    (place / "yours.yaml").write_text(MANIFEST.replace("mine", "yours"))
+    Catalog((place,), cached(tmp_path))
+    (place / "mine.yaml").unlink()
+    Catalog((place,), cached(tmp_path))
+    assert list(json.loads((tmp_path / "cache" / "manifests.json").read_text())["files"]) == [str(place / "yours.yaml")]
+
+
+@pytest.mark.parametrize("data", [{"id": 5}, {"schema": 1, "id": "mine", "rules": 7}, {"id": "mine", "identity": []}])
+def test_a_cache_somebody_else_wrote_is_as_none(tmp_path: Path, data: object) -> None:
+    place = tmp_path / "manifests"
+    place.mkdir()
+    (place / "mine.yaml").write_text(MANIFEST)
+    Catalog((place,), cached(tmp_path))
+    file = tmp_path / "cache" / "manifests.json"
+    noted = json.loads(file.read_text())
+    noted["files"][str(place / "mine.yaml")][1] = data
+    file.write_text(json.dumps(noted))
+    catalog = Catalog((place, BUNDLED), cached(tmp_path))
+    assert catalog.get("claude") is not None
+    assert catalog.get("mine") is not None or "mine.yaml" in catalog.problems[0]
+    assert [manifest.id for manifest in catalog]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"code": [], "files": {}}', "\x00" * 50], ids=repr)

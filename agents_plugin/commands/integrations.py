@@ -22,9 +22,11 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """One line per agent. Always 0: what it says is the answer."""
+    from agents_plugin.manifest_cache import open_cache
     from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 
-    rows = overview(os.environ, [manifest.id for manifest in Catalog((BUNDLED, user_directory()))])
+    catalog = Catalog((BUNDLED, user_directory()), open_cache(os.environ))
+    rows = overview(os.environ, [manifest.id for manifest in catalog.outlines])
     if args.json:
         emit_json({"schema": SCHEMA, "integrations": [as_json(row) for row in rows]})
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from agents_plugin.core.fold import Windows
 from agents_plugin.host.guard import AlarmGuard
+from agents_plugin.manifest_cache import open_cache
 from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.score import SLACK_MS, Score, score
 from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, open_tape
@@ -44,7 +46,7 @@ def run(args: Namespace) -> int:
     except OSError as error:
         print(f"agents replay: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
         return 2
-    catalog = Catalog((BUNDLED, own))
+    catalog = Catalog((BUNDLED, own), open_cache(os.environ))
     manifest = catalog.find(args.agent)
     if manifest is None:
         print(f"agents replay: there is no manifest for {args.agent}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -14,6 +15,7 @@ from agents_plugin.core.evidence import Screen
 from agents_plugin.core.manifest import Manifest
 from agents_plugin.core.screen import read, trace
 from agents_plugin.host.guard import AlarmGuard
+from agents_plugin.manifest_cache import open_cache
 from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.reach import Refused, guarded, pane_argument
 from agents_plugin.saved import MAX_BYTES, facts_beside, screen_of
@@ -80,7 +82,7 @@ def _read(args: Namespace) -> int:
     except OSError as error:
         print(f"agents screen: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
         return 2
-    catalog = Catalog((BUNDLED, own))
+    catalog = Catalog((BUNDLED, own), open_cache(os.environ))
     for problem in catalog.problems:
         print(f"agents screen: {problem}", file=sys.stderr)
     guard = AlarmGuard()

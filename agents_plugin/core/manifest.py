@@ -17,6 +17,7 @@ from agents_plugin.core.schema import (
     as_bool,
     as_list,
     as_mapping,
+    check_size,
     choice,
     one_or_many,
     optional,
@@ -134,6 +135,7 @@ class _Builder:
 
     def manifest(self, mapping: object, origin: str) -> Manifest:
         """The whole manifest."""
+        check_size(mapping)
         top = as_mapping(mapping, (), _TOP_KEYS)
         if top.get("schema") != SCHEMA:
             raise ManifestError(f"must be {SCHEMA}", ("schema",))

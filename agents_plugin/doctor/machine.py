@@ -69,12 +69,13 @@ def directories(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def manifests(place: str, environ: Mapping[str, str]) -> Iterator[Finding]:
     """The rules in force, and files that cannot be used. `place` is `@agents-manifests`."""
+    from agents_plugin.manifest_cache import open_cache
     from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 
     user = Path(place).expanduser() if place else user_directory(dict(environ))
     if place and not user.is_dir():
         yield warn("manifests", f"@agents-manifests is {place}, which is no directory")
-    catalog = Catalog((BUNDLED, user))
+    catalog = Catalog((BUNDLED, user), open_cache(environ))
     own = [manifest.id for manifest in catalog if not Path(manifest.origin).is_relative_to(BUNDLED)]
     more = f", of your own: {', '.join(own)}" if own else ""
     if len(catalog):

@@ -43,11 +43,12 @@ class Change:
 
 def wired(agent: Agent) -> tuple[str, ...]:
     """The events of an agent we listen to: those its manifest gives a meaning, of those known to be harmless."""
+    from agents_plugin.manifest_cache import open_cache
     from agents_plugin.manifests import BUNDLED, Catalog, user_directory
 
     if not agent.events:
         return ()
-    manifest = Catalog((BUNDLED, user_directory())).get(agent.id)
+    manifest = Catalog((BUNDLED, user_directory()), open_cache(os.environ)).get(agent.id)
     hooks = manifest.hooks if manifest else None
     if hooks is None:
         return agent.events
