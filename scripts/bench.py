@@ -29,6 +29,7 @@ from agents_plugin.saved import load_screen
 from agents_plugin.tmux import listing
 from agents_plugin.tmux.runner import Runner
 from scripts import panes
+from tests.soak import soak
 from tests.support import ROOT, Server, available_tmux, wait_for
 
 BARE = ("list-panes", "-a", "-F", listing.pane_format("0"))
@@ -282,12 +283,20 @@ def rules(runs: int) -> bool:
     )
 
 
+def soaking(runs: int) -> bool:
+    """Bytes and descriptors that passes over changing panes leave behind, after the first fifth of them."""
+    with tempfile.TemporaryDirectory(prefix="agents-bench-") as place:
+        _, first, *_, last = soak(Path(place), runs * 100)
+    fine = say("soak_bytes_per_pass", 100, (last.own - first.own) / (last.passes - first.passes), passes=last.passes)
+    return say("soak_descriptors", 0, last.descriptors - first.descriptors, own_mb=last.own / 1e6) and fine
+
+
 def main() -> int:
     """Run the chosen benchmarks; 1 when a gate failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="samples per median (default 20)")
     parser.add_argument("--seconds", type=float, default=60, help="how long to watch at rest (default 60)")
-    parser.add_argument("only", nargs="*", help="quiet cold changing drive oneshot rules rest; default all")
+    parser.add_argument("only", nargs="*", help="quiet cold changing drive oneshot rules soak rest; default all")
     args = parser.parse_args()
     benches: dict[str, Callable[[], bool]] = {
         "quiet": lambda: quiet_pass(args.runs),
@@ -296,6 +305,7 @@ def main() -> int:
         "drive": lambda: drive_tick(args.runs),
         "oneshot": lambda: one_shot(args.runs),
         "rules": lambda: rules(args.runs),
+        "soak": lambda: soaking(args.runs),
         "rest": lambda: rest(args.seconds),
     }
     unknown = set(args.only) - set(benches)
