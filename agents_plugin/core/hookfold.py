@@ -16,7 +16,7 @@ from agents_plugin.core.states import Source, State
 #: The same content this close together is one event: two hook entries, two copies of a plugin. An agent that asks for
 #: the same thing again needs longer, because somebody has to answer first.
 DOUBLE_MS = 1_500
-#: A subagent's start and stop are written by hooks that run side by side.
+#: A subagent's start and stop, or the end of a turn and the next one's start, are written by hooks side by side.
 CROSSED_MS = 2_000
 #: The log: at most so many events, of the last so many milliseconds. What leaves it is folded for good.
 KEPT_SIGNALS, KEPT_MS = 64, 120_000
@@ -234,7 +234,7 @@ def _speak(memory: HookMemory, signal: Signal) -> HookMemory:
         if memory.turn in (OVER, FAILED):
             return memory
     elif signal.turn == "end":
-        if memory.turn == OVER and _same_turn(memory, signal):
+        if (memory.turn == OVER and _same_turn(memory, signal)) or _crossed(memory, signal):
             return memory
     elif not signal.turn and signal.state is not None and memory.turn in (OVER, REST):
         # A prompt's return is told by a notification, which may be late itself: soon after it, nothing revives.
@@ -255,6 +255,8 @@ def _speak(memory: HookMemory, signal: Signal) -> HookMemory:
     else:
         turn, turn_id, closed = OPEN, signal.turn_id or memory.turn_id, memory.closed
         if signal.turn == "start":
+            if memory.turn == OPEN and memory.turn_id != signal.turn_id:
+                closed = memory.turn_id
             turn_id = signal.turn_id
     claim = _claim(signal, signal.state, signal.detail)
     if claim.state is State.BLOCKED and not claim.text and memory.claim and memory.claim.state is not State.IDLE:
@@ -278,6 +280,13 @@ def _nobodys(memory: HookMemory, signal: Signal) -> bool:
 def _same_turn(memory: HookMemory, signal: Signal) -> bool:
     """Whether an event may belong to the turn that is over: the ids say otherwise, or nothing does."""
     return not signal.turn_id or memory.closed in (_ANY, signal.turn_id)
+
+
+def _crossed(memory: HookMemory, signal: Signal) -> bool:
+    """Whether this is the end of the turn before the one that has just begun: hooks that run side by side, or twice."""
+    if memory.turn != OPEN or not memory.claim or signal.at_ms - memory.claim.at_ms > CROSSED_MS:
+        return False
+    return bool(memory.turn_id) and signal.turn_id not in ("", memory.turn_id) and signal.turn_id == memory.closed
 
 
 def _end_turn(memory: HookMemory, signal: Signal) -> HookMemory:

@@ -23,22 +23,21 @@ from agents_plugin.core.schema import (
     one_or_many,
     optional,
     regex,
+    seconds,
     texts,
+    word,
 )
 from agents_plugin.core.states import State
 from agents_plugin.core.text import strip_controls
 
 _TOP = frozenset(
-    {
-        *("covers", "precedence", "session", "session_command", "actor", "turn", "unique", "event"),
-        *("tasks", "events"),
-    }
+    ("covers", "precedence", "session", "session_command", "actor", "turn", "unique", "event", "tasks", "events")
 )
 _RULE = frozenset(
-    {
+    (
         *("on", "when", "ignore", "state", "detail", "text", "turn", "session", "adopts"),
-        *("starts", "stops", "asks", "answers", "after", "person"),
-    }
+        *("starts", "stops", "asks", "answers", "after", "person", "late"),
+    )
 )
 _TASKS = frozenset({"path", "id", "running", "agents"})
 _TESTS = frozenset({"equals", "in", "regex", "present"})
@@ -83,6 +82,7 @@ class HookRule:
     `session` start and end: of the conversation. `adopts`: what a session we do not know says counts, and it is ours.
     `starts`, `stops`: where the id of a subagent stands. `asks`, `answers`: where the id of a request stands.
     `after`: counts only when the last event that counted is one of these. `person`: somebody sat at the keyboard.
+    `late_ms`: it tells of what was so long ago at least, and counts as said then.
     """
 
     on: tuple[str, ...]
@@ -100,6 +100,7 @@ class HookRule:
     answers: tuple[Steps, ...] = ()
     after: tuple[str, ...] = ()
     person: bool = False
+    late_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -197,11 +198,10 @@ def interpret(
 
 
 def _signal(hooks: Hooks, rule: HookRule, event: str, payload: object, at_ms: int, key: str) -> Signal:
-    asks, answers = _id(payload, rule.asks), _id(payload, rule.answers)
-    turn_id = _id(payload, hooks.turn)
+    asks, answers, turn_id = (_id(payload, paths) for paths in (rule.asks, rule.answers, hooks.turn))
     agents, others = _tasks(hooks.tasks, payload)
     return Signal(
-        at_ms=at_ms,
+        at_ms=at_ms - rule.late_ms,
         event=event,
         key=key,
         rank=hooks.precedence.index(event) + 1 if event in hooks.precedence else 0,
@@ -329,7 +329,7 @@ def _rule(value: object, path: Path) -> HookRule:
     detail = optional(data, "detail", path)
     if detail is not None and (not _TOKEN.fullmatch(detail) or state is None):
         raise ManifestError("must be lower case letters, digits and underscores, beside a state", (*path, "detail"))
-    turn, session = _word(data, "turn", path, TURNS), _word(data, "session", path, SESSIONS)
+    turn, session = word(data, "turn", path, TURNS), word(data, "session", path, SESSIONS)
     if turn in ("end", "fail") and state is not State.IDLE:
         raise ManifestError("a turn that ends leaves the agent idle", (*path, "turn"))
     asks = _paths(data, "asks", path)
@@ -354,6 +354,7 @@ def _rule(value: object, path: Path) -> HookRule:
         answers=_paths(data, "answers", path),
         after=texts(data, "after", path),
         person=as_bool(data, "person", path) or False,
+        late_ms=seconds(data, "late", path) or 0,
     )
 
 
@@ -388,13 +389,6 @@ def _tasks_of(value: object, path: Path) -> Tasks:
         tuple(_conditions(data.get("running", {}), (*path, "running"))),
         tuple(_conditions(data.get("agents", {}), (*path, "agents"))),
     )
-
-
-def _word(data: Mapping[str, Any], key: str, path: Path, known: tuple[str, ...]) -> str:
-    value = optional(data, key, path) or ""
-    if value and value not in known:
-        raise ManifestError("must be one of " + ", ".join(known), (*path, key))
-    return value
 
 
 def _paths(data: Mapping[str, Any], key: str, path: Path) -> tuple[Steps, ...]:

@@ -22,6 +22,7 @@ from agents_plugin.core.schema import (
     one_or_many,
     optional,
     regex,
+    seconds,
     text_of,
     texts,
 )
@@ -167,7 +168,7 @@ class _Builder:
             skips=tuple(rule for rule in rules if rule.skip),
             patterns=self.patterns,
             aliases=texts(top, "aliases", ()),
-            dwell_ms=_dwell(top),
+            dwell_ms=seconds(top, "dwell", ()),
             record=optional(top, "record", ()),
             resume=optional(top, "resume", ()),
             hooks=build_hooks(top["hooks"], origin or ident) if "hooks" in top else None,
@@ -260,15 +261,6 @@ def _states(data: Mapping[str, Value], key: str, default: set[State]) -> frozens
     if key not in data:
         return frozenset(default)
     return frozenset(choice({key: item}, key, (), State, None) for item in as_list(data, key, ()))
-
-
-def _dwell(data: Mapping[str, Value]) -> int | None:
-    value = data.get("dwell")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 600:
-        raise ManifestError("must be a number of seconds from 0 to 600", ("dwell",))
-    return int(value * 1000)
 
 
 def _region(value: object, path: Path) -> Region:

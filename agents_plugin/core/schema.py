@@ -83,6 +83,24 @@ def as_bool(data: Mapping[str, Value], key: str, path: Path) -> bool | None:
     return value
 
 
+def word(data: Mapping[str, Value], key: str, path: Path, known: tuple[str, ...]) -> str:
+    """One of these words, or nothing."""
+    value = optional(data, key, path) or ""
+    if value and value not in known:
+        raise ManifestError("must be one of " + ", ".join(known), (*path, key))
+    return value
+
+
+def seconds(data: Mapping[str, Value], key: str, path: Path) -> int | None:
+    """A number of seconds, as milliseconds; None when absent."""
+    value = data.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 600:
+        raise ManifestError("must be a number of seconds from 0 to 600", (*path, key))
+    return int(value * 1000)
+
+
 def choice(data: Mapping[str, Value], key: str, path: Path, kind: type[Value], default: Value) -> Value:
     """A value of the enumeration `kind`."""
     if key not in data and default is not None:
