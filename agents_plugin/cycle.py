@@ -9,17 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents_plugin import recollection
+from agents_plugin import recollection, reports
 from agents_plugin import settings as options
 from agents_plugin.core import attention
 from agents_plugin.core.attention import Waiting
 from agents_plugin.core.evidence import Claim, Identity, Look, PaneRow, Screen, Snapshot
-from agents_plugin.core.fold import Facts, Windows, fold
+from agents_plugin.core.fold import Facts, fold
 from agents_plugin.core.hooks import session_in
 from agents_plugin.core.look import Plan, Seen, plan_look
 from agents_plugin.core.plan import Labels, Published, plan
-from agents_plugin.core.programs import SHELLS, normalise
-from agents_plugin.core.report import Report, parse_claim, parse_report
+from agents_plugin.core.report import parse_claim
 from agents_plugin.core.rollup import out_of_step
 from agents_plugin.core.screen import read
 from agents_plugin.core.states import Source
@@ -100,13 +99,17 @@ class Cycle:
         self._minds = {pane: mind for pane, mind in self._minds.items() if pane in listed}
         published: dict[str, Published] = {}
         names: dict[str, str] = {}
+        reporters: dict[str, int | None] = {}
         for row in snapshot.panes:
             with self.faults.item(f"pane {row.pane_id}"):
                 found = Published.of(row.pane_id, row.options, snapshot.environment)
-                if (found.foreign or found.claim) and self._report(found, now):
-                    names[row.pane_id] = self._reporter(row)
+                report = reports.live(found, now) if found.foreign or found.claim else None
+                if report:
+                    names[row.pane_id] = row.options.get("@agent_name", "") or "agent"
+                    reporters[row.pane_id] = reports.reporter_of(found, report, row.pane_pid)
                 published[row.pane_id] = found
-        owners = self._owners(tuple(row for row in snapshot.panes if row.pane_id in published), published, names, mono)
+        rows = tuple(row for row in snapshot.panes if row.pane_id in published)
+        owners = self._owners(rows, published, names, reporters, mono)
         subjects: list[Subject] = []
         for row in snapshot.panes:
             if row.pane_id not in owners:
@@ -120,13 +123,18 @@ class Cycle:
         return subjects, snapshot
 
     def _owners(
-        self, panes: Sequence[PaneRow], published: Mapping[str, Published], names: dict[str, str], mono: int
+        self,
+        panes: Sequence[PaneRow],
+        published: Mapping[str, Published],
+        names: dict[str, str],
+        reporters: Mapping[str, int | None],
+        mono: int,
     ) -> dict[str, Identity | None]:
         """Who owns each pane, and what the owners have said since the last pass. A pane that fails is left out."""
         for pane, mind in self._minds.items():
             if mind.voice and mind.voice.newcomer and mind.voice.alive:
                 names.setdefault(pane, mind.voice.agent)
-        owners = self.owners.resolve(panes, self._manifests, names, mono)
+        owners = self.owners.resolve(panes, self._manifests, names, mono, reporters)
         for pane, mind in self._minds.items():
             if mind.voice and not mind.voice.of(owners.get(pane)):
                 mind.voice = None
@@ -135,7 +143,7 @@ class Cycle:
             return owners
         newcomers = self.intake.newcomers(words, owners, self.catalog)
         if newcomers:
-            found = self.owners.resolve(panes, self._manifests, {**newcomers, **names}, mono)
+            found = self.owners.resolve(panes, self._manifests, {**newcomers, **names}, mono, reporters)
             # Without a start time nothing is known of an owner but that it spoke: it has ended, its shell is left.
             owners = {p: o if o and (o.started is not None or p not in newcomers) else None for p, o in found.items()}
         sessions: dict[str, str] = {}
@@ -181,21 +189,6 @@ class Cycle:
                 self.guard.forget()
         self._manifests = self.catalog.outlines
 
-    def _report(self, published: Published, now: int) -> Claim | None:
-        """The live report of a pane, from the option itself or as it was kept."""
-        report = parse_report(published.raw_state, now) if published.foreign else None
-        if report:
-            return report.claim
-        kept = parse_claim(published.claim)
-        if kept is None or kept.source is not Source.REPORT:
-            return None
-        if kept.pid is not None and not processes.alive(kept.pid, None):
-            return None
-        return kept if now - kept.at_ms < Windows().report_ms or kept.pid is not None else None
-
-    def _reporter(self, row: PaneRow) -> str:
-        return row.options.get("@agent_name", "") or "agent"
-
     def _subject(self, row: PaneRow, published: Published, identity: Identity | None, now: int) -> Subject:
         manifest = self.catalog.get(identity.agent) if identity else None
         alive = identity is not None and not row.dead
@@ -211,10 +204,8 @@ class Cycle:
             ignored="@agent_ignore" in row.options,
             frozen=self.settings.scrolled == "freeze" and row.scroll_position > 0,
         )
-        # A shell outlives whatever reported from it: then ten minutes bound the report.
-        shell = normalise(row.command) in SHELLS
         mind = self._minds.setdefault(row.pane_id, Mind())
-        claims = self._claims(published, None if shell else identity, record, mind.voice, now)
+        claims = self._claims(published, identity, record, mind.voice, now)
         return Subject(row, published, mind, identity, manifest, claims, record, facts)
 
     def _claims(
@@ -228,16 +219,9 @@ class Cycle:
             claims.append(kept)
         if voice and voice.claim:
             claims.append(voice.claim)
-        report: Report | None = None
-        if published.foreign:
-            report = parse_report(published.raw_state, now, identity.pid if identity else None)
-        if report and report.clear:
-            claims = [claim for claim in claims if claim.source is not Source.REPORT]
-        elif report and report.claim:
-            claims.append(report.claim)
         if record and record.claim:
             claims.append(record.claim)
-        return tuple(claims)
+        return reports.with_report(claims, published, identity, now)
 
     # read, fold
 

@@ -17,6 +17,7 @@ from agents_plugin.host.guard import AlarmGuard
 
 #: A program that prints may have become an agent without another name (a wrapper script): looked at this often.
 REWALK_MS = 2_000
+_NOBODY: Mapping[str, int | None] = {}
 
 
 @dataclass
@@ -43,8 +44,10 @@ class Owners:
         manifests: Sequence[Manifest],
         registered: Mapping[str, str],
         mono_ms: int,
+        reporters: Mapping[str, int | None] = _NOBODY,
     ) -> dict[str, Identity | None]:
-        """The owner of each pane by pane id. `registered` names the reporters of panes with a live report.
+        """The owner of each pane by pane id. `registered` names the agents of panes with a live report, `reporters` are
+        the processes that reports live with.
 
         A known agent costs two reads of /proc; one sweep of all processes serves every tree that has to be walked.
         A pane whose owner cannot be told, because looking for it failed, is left out.
@@ -55,10 +58,10 @@ class Owners:
         stale: list[PaneRow] = []
         for row in rows.values():
             with self._faults.item(f"pane {row.pane_id}"):
-                key = self._key(row, manifests, registered)
+                key = self._key(row, manifests, registered, reporters)
                 stale += [row] if self._stale(row, key, mono_ms) else []
         if stale:
-            self._walk(stale, manifests, registered, mono_ms)
+            self._walk(stale, manifests, registered, reporters, mono_ms)
         return {pane: self._known[pane].identity for pane in rows if pane in self._known}
 
     def trusted(self, manifests: Sequence[Manifest]) -> Sequence[Manifest]:
@@ -70,8 +73,15 @@ class Owners:
             self._titled = titled
         return self._titled
 
-    def _key(self, row: PaneRow, manifests: Sequence[Manifest], registered: Mapping[str, str]) -> tuple[object, ...]:
-        pins = (row.options.get("@agent_hint"), "@agent_ignore" in row.options, registered.get(row.pane_id))
+    def _key(
+        self,
+        row: PaneRow,
+        manifests: Sequence[Manifest],
+        registered: Mapping[str, str],
+        reporters: Mapping[str, int | None],
+    ) -> tuple[object, ...]:
+        said = (registered.get(row.pane_id), reporters.get(row.pane_id))
+        pins = (row.options.get("@agent_hint"), "@agent_ignore" in row.options, *said)
         return (row.pane_pid, row.command, row.dead, manifests, *pins)
 
     def _stale(self, row: PaneRow, key: tuple[object, ...], mono_ms: int) -> bool:
@@ -109,6 +119,7 @@ class Owners:
         rows: Sequence[PaneRow],
         manifests: Sequence[Manifest],
         registered: Mapping[str, str],
+        reporters: Mapping[str, int | None],
         mono_ms: int,
     ) -> None:
         table = processes.sweep()
@@ -122,9 +133,9 @@ class Owners:
             group = groups.get(row.pane_pid)
             with self._faults.item(f"pane {row.pane_id}"):
                 tree = processes.detailed(row.pane_pid, table, below)
-                name = registered.get(row.pane_id, "")
-                identity = self._identify(row, tree, group, manifests, known.identity if known else None, name)
-                key = self._key(row, manifests, registered)
+                said = (registered.get(row.pane_id, ""), reporters.get(row.pane_id))
+                identity = self._identify(row, tree, group, manifests, known.identity if known else None, said)
+                key = self._key(row, manifests, registered, reporters)
                 self._known[row.pane_id] = _Owner(key, identity, group, row.window_activity, mono_ms)
 
     def _identify(
@@ -134,15 +145,15 @@ class Owners:
         group: int | None,
         manifests: Sequence[Manifest],
         known: Identity | None,
-        registered: str,
+        said: tuple[str, int | None],
     ) -> Identity | None:
         try:
             with self._guard.limit():
-                return identify(row, tree, group, manifests, known, registered)
+                return identify(row, tree, group, manifests, known, *said)
         except RunawayError:
             self._find_runaway(row.title, manifests)
         with self._guard.limit():
-            return identify(row, tree, group, self.trusted(manifests), known, registered)
+            return identify(row, tree, group, self.trusted(manifests), known, *said)
 
     def _find_runaway(self, title: str, manifests: Sequence[Manifest]) -> None:
         """Bars the titles that take too long: which of them ran is not known where they run."""

@@ -49,11 +49,20 @@ if-shell -F "#{?#{m/r:^(dwell|input)$,#{@agents-clear-on}},,#{@agent_attention}}
 # A pane that is killed must not leave its count behind.
 set-hook -g window-layout-changed[4710] 'if-shell -F "#{@agent_summary}" { run-shell -C agents-rollup }'
 
-# A program reports itself: the helper takes it up now and not with its next pass. Our own writes carry -q, and what is
-# published already is no news. A set-option costs 7 us more by this.
+# A program reports itself: the helper takes it up now and not with its next pass. Our own writes carry -q. The token that
+# is published already looks like ours, so AGENTS_<n>_SAID says that it was written again, after another one (1) or not
+# (0), and when; from a program that repeats its report that can wait for the next pass.
+set-environment -gh AGENTS_CLOCK '%s'
 set-hook -g after-set-option[4710] 'if-shell -F "#{?#{==:#{hook_argument_0},@agent_state},#{!=:#{hook_flag_q},1},}" {\
   run-shell -C "if-shell -F -t \"#{pane_id}\" \"##{!=:##{@agent_state},##{AGENTS_#{s/%//:pane_id}_PUB}}\" \
-    { run-shell -b \"##{AGENTS_POKE}\" }"\
+    { set-environment -gh AGENTS_#{s/%//:pane_id}_SAID 1 ; run-shell -b \"##{AGENTS_POKE}\" } {\
+      if-shell -F -t \"#{pane_id}\" \"##{@agent_state}\" {\
+        set-environment -ghF AGENTS_#{s/%//:pane_id}_SAID \
+          \"##{?##{m:1*,##{AGENTS_#{s/%//:pane_id}_SAID}},1,0}.##{T:AGENTS_CLOCK}\" ;\
+        if-shell -F -t \"#{pane_id}\" \"##{!=:##{@agent_source}##{AGENTS_#{s/%//:pane_id}_SAID},report0.##{T:AGENTS_CLOCK}}\" \
+          { run-shell -b \"##{AGENTS_POKE}\" }\
+      }\
+    }"\
 }'
 
 # Jump: the first pane that needs you in @agents_queue, rotated to begin after the current pane; panes that need you and

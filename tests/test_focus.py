@@ -330,7 +330,8 @@ REPORTS = {
     "by-a-program": (("-p", "@agent_state", "blocked:17"), "working", True),
     "the-first": (("-p", "@agent_state", "blocked"), "", True),
     "taken-back": (("-pu", "@agent_state"), "working", True),
-    "as-published": (("-p", "@agent_state", "working"), "working", False),
+    "as-published": (("-p", "@agent_state", "working"), "working", True),
+    "said-again": (("-p", "@agent_state", "working"), "working by report", False),
     "our-own": (("-pq", "@agent_state", "blocked"), "working", False),
     "another-option": (("-p", "@agent_status_text", "@agent_state"), "working", False),
 }
@@ -339,8 +340,10 @@ REPORTS = {
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_wakes_the_helper(name: str, desk: Desk, client: Client) -> None:
     (flags, *words), published, poked = REPORTS[name]
+    published, _, source = published.partition(" by ")
     if published:
         desk.server.cmd("set-option", "-pq", "-t", desk.c, "@agent_state", published)
+        desk.server.cmd("set-option", "-pq", "-t", desk.c, "@agent_source", source or "screen")
         desk.server.cmd("set-environment", "-gh", f"AGENTS_{desk.c[1:]}_PUB", published)
     desk.server.cmd("set-option", flags, "-t", desk.c, *words)
     if poked:

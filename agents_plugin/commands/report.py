@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 
 from agents_plugin import server
 from agents_plugin.core.evidence import Claim, PaneRow, Snapshot
+from agents_plugin.core.fold import Windows
 from agents_plugin.core.memory import believable
 from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.plan import TEXT_CELLS, PaneChange, Published, hidden
 from agents_plugin.core.report import WORDS, Report, parse_claim, parse_report, serialise_claim
+from agents_plugin.core.reporter import Reporter, reporter
 from agents_plugin.core.states import Source
 from agents_plugin.core.text import clean
 from agents_plugin.host import processes
@@ -72,14 +74,14 @@ def _run(args: Namespace, found: server.Target) -> int:
         row = next((row for row in snapshot.panes if row.pane_id == asked.pane), None)
         if row is None:
             raise Refused(f"pane {asked.pane} does not exist")
-        sender = _sender(row)
+        sender, maker = _sender(row)
         if sender == "outside" and not asked.named:
             return _not_applied(f"this process does not run in pane {asked.pane} of $TMUX_PANE; name it with -t")
         published = Published.of(asked.pane, row.options, snapshot.environment)
         newer = _newer(published, asked.at_ms)
         if newer:
             return _not_applied(f"pane {asked.pane} has a newer claim ({newer.state} by {newer.source})")
-        change = _change(asked, published, sender)
+        change = _change(asked, published, sender, maker)
         if write(runner, [change]):
             _poke(snapshot)
             return 0
@@ -116,15 +118,19 @@ def _own_pane(found: server.Target) -> str:
     return pane
 
 
-def _sender(row: PaneRow) -> str:
-    """Where this report comes from: `inside` the pane's process tree, `outside`, or `unknown` (nothing can be read)."""
+def _sender(row: PaneRow) -> tuple[str, Reporter | None]:
+    """Where this report comes from: `inside` the pane's process tree, `outside`, or `unknown` (nothing can be read);
+    and which of the pane's programs made it."""
     from agents_plugin.core.identity import pane_of
 
     table = processes.sweep()
     me = os.getpid()
     if me not in table or row.pane_pid not in table:
-        return "unknown"
-    return "inside" if pane_of(me, processes.chain(me, table), {row.pane_pid: row.pane_id}) else "outside"
+        return "unknown", None
+    above = processes.chain(me, table)
+    if pane_of(me, above, {row.pane_pid: row.pane_id}):
+        return "inside", reporter(me, above, row.pane_pid)
+    return "outside", None
 
 
 def _newer(published: Published, at_ms: int) -> Claim | None:
@@ -135,17 +141,17 @@ def _newer(published: Published, at_ms: int) -> Claim | None:
     return next((claim for claim in stands if claim and believable(claim.at_ms, now) > at_ms), None)
 
 
-def _change(asked: _Asked, published: Published, sender: str) -> PaneChange:
+def _change(asked: _Asked, published: Published, sender: str, maker: Reporter | None) -> PaneChange:
     pane, options = asked.pane, published.options
     text = clean(asked.text, TEXT_CELLS)
     wanted = {"@agent_status_text": text or None}
     if asked.agent:
         wanted["@agent_name"] = asked.agent
     changed = {name: value for name, value in wanted.items() if (options.get(name) or None) != value}
-    claim = _claim(asked, published)
+    claim = _claim(asked, published, maker)
     env = {report_variable(pane): f"{asked.at_ms}.{sender}" if claim else ""}
     again = claim is not None and not changed and _stands(claim, published)
-    if claim and (asked.detail or again):
+    if claim and (maker or asked.detail or again):
         env[hidden(pane, "CLAIM")] = serialise_claim(claim)
     if not again:
         changed["@agent_state"] = f"{asked.word}:{asked.at_ms}"
@@ -162,15 +168,19 @@ def _change(asked: _Asked, published: Published, sender: str) -> PaneChange:
     )
 
 
-def _claim(asked: _Asked, published: Published) -> Claim | None:
-    """The report as the claim to keep: `@agent_state` has no room for a detail. It ends with the pane's known agent."""
+def _claim(asked: _Asked, published: Published, maker: Reporter | None) -> Claim | None:
+    """The report as the claim to keep: `@agent_state` has no room for a detail, nor for whose word it is.
+
+    It ends with the program that made it; one from elsewhere with the pane's known agent.
+    """
     if asked.report.claim is None:
         return None
+    claim = replace(asked.report.claim, detail=asked.detail, why=f"agents report {asked.word}")
+    if maker:
+        return replace(claim, pid=maker.pid, until_ms=claim.at_ms + Windows().report_ms if maker.typed else None)
     kept, pid = parse_claim(published.claim), parse_int(published.options.get("@agent_pid"))
-    if kept and kept.source is Source.REPORT and kept.pid is None:
-        pid = None
-    pid = pid if pid is not None and processes.alive(pid, None) else None
-    return replace(asked.report.claim, detail=asked.detail, why=f"agents report {asked.word}", pid=pid)
+    unowned = kept is not None and kept.source is Source.REPORT and (kept.pid is None or kept.until_ms is not None)
+    return replace(claim, pid=pid if pid is not None and not unowned and processes.alive(pid, None) else None)
 
 
 def _stands(claim: Claim, published: Published) -> bool:

@@ -69,7 +69,7 @@ class Look:
 class Claim:
     """What an agent says of itself: a report, a hook event or a record.
 
-    `pid` is the process the claim came from (its end ends the claim), `until_ms` bounds a foreign report without one.
+    `pid` is the process the claim came from (its end ends the claim); `until_ms` bounds a report that was typed in one.
     """
 
     state: State

@@ -170,7 +170,8 @@ class _Fold:
         if claim.source is not Source.REPORT:
             return False
         age = self.claim_age if claim == self.claim else self.case.now_ms - claim.at_ms
-        return claim.pid is not None or age < self.case.windows.report_ms
+        # What a person typed lives with the shell, and no longer than ten minutes.
+        return (claim.pid is not None and claim.until_ms is None) or age < self.case.windows.report_ms
 
     # 3 to 9
 

@@ -12,6 +12,7 @@ from agents_plugin.core import programs
 from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.manifest import Manifest, Signature
 from agents_plugin.core.programs import Program
+from agents_plugin.core.reporter import is_shell, sets_options
 from agents_plugin.core.trees import START_SLACK, Proc, Table, ancestry, children, root_of, same_process, subtree
 
 _MAX_DEPTH = 64
@@ -103,23 +104,27 @@ def identify(
     manifests: Sequence[Manifest],
     known: Identity | None = None,
     registered: str = "",
+    reporter: int | None = None,
 ) -> Identity | None:
     """The owner of a pane, or None.
 
     `table` holds at least the processes below `pane.pane_pid`, with arguments. `foreground` is the foreground process
     group of the pane's terminal, None when unknown. `known` is the last answer for this pane; it stands while its
-    process lives. `registered` is the name under which a live report registered the pane.
+    process lives. `registered` is the name under which a live report registered the pane, `reporter` the process that
+    the report lives with, where that is known.
     A remote or nested session in the foreground gives an identity with `remote` set; its `agent` may be "".
     """
     if "@agent_ignore" in pane.options:
         return None
     found = _by_process(pane, table, foreground, manifests, known)
-    pin = _manifest_id(pane.options.get("@agent_hint", ""), manifests)
+    hint = pane.options.get("@agent_hint", "")
+    pin = next((m.id for m in manifests if hint and (hint == m.id or hint in m.aliases)), "")
     if pin:
         owner = found if found and found.agent == pin else _occupant(pane, table, foreground, found)
         return replace(owner, agent=pin, how="hint", headless=owner.headless and owner.agent == pin) if owner else None
     if registered:
-        owner = found or _occupant(pane, table, foreground, found) or Identity("", "", pid=pane.pane_pid)
+        owner = found or _reporter(reporter, table) or _occupant(pane, table, foreground, found)
+        owner = owner or Identity("", "", pid=pane.pane_pid)
         return replace(owner, agent=registered, how="registered", headless=False)
     return found
 
@@ -199,7 +204,7 @@ def _walk(root: int, table: Table, manifests: Sequence[Manifest], title: str) ->
             walk.agents.append(_innermost(proc, hit, above, below, manifests))
             continue
         what = programs.program(proc.comm, proc.argv, proc.exe)
-        if not proc.zombie and proc.pid in table:
+        if not proc.zombie and proc.pid in table and not sets_options(proc):
             walk.others.append((proc, what))
         if programs.HOSTS.isdisjoint(what.names) and len(above) < _MAX_DEPTH:
             fresh = [child for child in below.get(proc.pid, ()) if child.pid not in seen]
@@ -343,6 +348,14 @@ def _by_command(pane: PaneRow, manifests: Sequence[Manifest]) -> Identity | None
     return Identity(hit.agent, "foreground", command=pane.command) if hit else None
 
 
+def _reporter(pid: int | None, table: Table) -> Identity | None:
+    """The program a report lives with; a shell without its start: it owns nothing, it only was typed in."""
+    proc = table.get(pid or 0)
+    if proc is not None and is_shell(proc):
+        return Identity("", "", pid=pid)
+    return _identity(proc, "", "", True, _groups(proc, ())) if proc else None
+
+
 def _occupant(pane: PaneRow, table: Table, foreground: int | None, found: Identity | None) -> Identity | None:
     """Whatever program fills a pinned pane; None when only a shell is left in it."""
     if found is not None:
@@ -353,7 +366,7 @@ def _occupant(pane: PaneRow, table: Table, foreground: int | None, found: Identi
         return None if shell or pane.dead else Identity("", "", command=pane.command)
     for proc in tree:
         what = programs.program(proc.comm, proc.argv, proc.exe)
-        if not what.shell and not proc.zombie and foreground in (None, proc.pgrp):
+        if not (what.shell or proc.zombie or sets_options(proc)) and foreground in (None, proc.pgrp):
             return _identity(proc, "", "", True, _groups(proc, ()))
     return None
 
@@ -363,10 +376,6 @@ def _identity(
 ) -> Identity:
     command = " ".join(proc.argv)[:_COMMAND_CHARS] or proc.comm
     return Identity(agent, how, proc.pid, proc.started, front, headless, command, None, groups, proc.stopped)
-
-
-def _manifest_id(hint: str, manifests: Sequence[Manifest]) -> str:
-    return next((m.id for m in manifests if hint and (hint == m.id or hint in m.aliases)), "")
 
 
 def _serves(what: Program) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -35,6 +36,7 @@ PUBLISHED = (
 #: Written only together with something visible: a time that moves on its own would redraw every client in every pass.
 _EXPLAINING = ("@agent_since", "@agent_source", "@agent_evidence_at")
 TEXT_CELLS = 32
+_SAID = re.compile(r"[01]\.[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,13 @@ class Published:
     version: str = ""
     claim: str = ""
     state: str = ""  # AGENTS_<n>_PUB: the token we published last
+    said: str = ""  # AGENTS_<n>_SAID: what our hook saw others write into `@agent_state` since
 
     @classmethod
     def of(cls, pane_id: str, options: Mapping[str, str], environment: Mapping[str, str]) -> Published:
         """From a listed pane and the server's hidden environment."""
         version, claim, state = (environment.get(hidden(pane_id, key), "") for key in ("V", "CLAIM", "PUB"))
-        return cls(pane_id, options, version, claim, state)
+        return cls(pane_id, options, version, claim, state, environment.get(hidden(pane_id, "SAID"), ""))
 
     @property
     def raw_state(self) -> str:
@@ -61,7 +64,22 @@ class Published:
     @property
     def foreign(self) -> bool:
         """Whether somebody else wrote `@agent_state` since we did."""
-        return foreign(self.raw_state, self.state)
+        return self.again or foreign(self.raw_state, self.state)
+
+    @property
+    def again(self) -> bool:
+        """Whether what somebody wrote is the token that was published already."""
+        return _SAID.fullmatch(self.said) is not None and self.raw_state == self.state != ""
+
+    @property
+    def returned(self) -> bool:
+        """Whether another token stood in between: the run that was published is over, and this is a new one."""
+        return self.again and self.said.startswith("1")
+
+    def said_ms(self, now_ms: int) -> int:
+        """When the token was written again, by the end of that second; else now."""
+        second = parse_int(self.said.partition(".")[2]) if self.again else None
+        return now_ms if second is None else min(now_ms, second * 1000 + 999)
 
     @property
     def touched(self) -> bool:
@@ -80,6 +98,8 @@ class Published:
 
     def verdict(self, identity: Identity | None = None) -> Verdict | None:
         """The verdict that is published; None without one, or when it is of another agent or another process of it."""
+        if self.returned:
+            return None
         since, pid = parse_int(self.options.get("@agent_since")), parse_int(self.options.get("@agent_pid"))
         if since is None or self.state not in _TOKENS:
             return None
@@ -153,13 +173,16 @@ def plan(published: Published, decision: Decision, mark: Mark, labels: Labels, t
         wanted["@agent_attention"] = "1" if mark is Mark.RAISE else None
     changed = {name for name, value in wanted.items() if (options.get(name) or None) != value}
     unexplained = any(name not in options for name in _EXPLAINING)
-    if not unexplained and changed <= set(_EXPLAINING):
+    # Whoever said it had every client drawn just now: once more, when something else decides from now on.
+    told = published.again and {"@agent_source", "@agent_since"} & changed
+    if not unexplained and not told and changed <= set(_EXPLAINING):
         changed = set()
     claim = _kept(decision.claim, published)
     visible = bool(changed) or published.state != verdict.state
     env: dict[str, str] = {}
     if visible or claim != published.claim:
         env = {"V": token, "PUB": verdict.state.value, "CLAIM": claim}
+    env |= {"SAID": ""} if published.said else {}
     return PaneChange(
         published.pane_id,
         published.version,
@@ -220,6 +243,7 @@ def _removal(published: Published, token: str) -> PaneChange:
     names = PUBLISHED if published.ours else ()
     unset = tuple(name for name in names if name in published.options)
     env = {"V": token, "PUB": "", "CLAIM": ""} if unset or published.claim or published.state else {}
+    env |= {"SAID": ""} if published.said else {}
     env = {hidden(published.pane_id, key): value for key, value in env.items()}
     return PaneChange(published.pane_id, published.version, published.raw_state, {}, unset, env)
 

@@ -38,6 +38,12 @@ def published_variable(pane_id: str) -> str:
     return f"AGENTS_{pane_id[1:]}_PUB"
 
 
+def said_variable(pane_id: str) -> str:
+    """Hidden variable of our hook: `1` when others wrote another token than ours, `<0|1>.<epoch s>` when they wrote the
+    same (1: after another one)."""
+    return f"AGENTS_{pane_id[1:]}_SAID"
+
+
 def report_variable(pane_id: str) -> str:
     """Hidden variable of `agents report`: `<ms>.<inside|outside|unknown>`, its last report and whether it came from the
     pane's own processes."""

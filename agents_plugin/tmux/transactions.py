@@ -14,6 +14,7 @@ from agents_plugin.tmux.contract import (
     published_variable,
     quote,
     report_variable,
+    said_variable,
     version_variable,
 )
 from agents_plugin.tmux.formats import bounded_state
@@ -106,7 +107,8 @@ def _state_guard(raw: str) -> str:
 
 def forgetting(pane: str) -> str:
     """Lines that drop the hidden variables of a pane that is gone (tmux never gives an id twice)."""
-    names = (version_variable(pane), claim_variable(pane), published_variable(pane), report_variable(pane))
+    ours = (version_variable, claim_variable, published_variable, report_variable, said_variable)
+    names = [variable(pane) for variable in ours]
     return "".join(f"{_variable(name, '')}\n" for name in names)
 
 
