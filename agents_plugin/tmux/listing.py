@@ -159,7 +159,10 @@ def parse(answer: str, nonce: str) -> Snapshot:
         raise ListingError("no row of the listing could be read")
     _rows.clear()
     _rows.update(rows)
-    pid, started, version = server[0].split("|")
+    facts = server[0].split("|")
+    if len(facts) != len(_SERVER_FACTS):
+        raise ListingError("the server's own row could not be read")
+    pid, started, version = facts
     named = dict(zip(_SERVER_TEXTS, (formats.plain(text, _GLOBAL_BYTES) for text in server[1:]), strict=True))
     settings = {name: TOO_LONG if named[name] == nonce else named[name] for name in _SETTINGS if named[name]}
     return Snapshot(
