@@ -22,7 +22,7 @@ from agents_plugin.core.hookfold import HookLog, HookMemory, starting_from
 from agents_plugin.core.hooks import Signal, interpret
 from agents_plugin.core.identity import pane_of_event, recognise, shared_server, speaks_for
 from agents_plugin.core.manifest import Manifest
-from agents_plugin.core.trees import Proc, ancestry
+from agents_plugin.core.trees import Proc, ancestry, attested
 from agents_plugin.core.turns import in_turn
 from agents_plugin.host import processes
 from agents_plugin.host.faults import Faults
@@ -48,6 +48,7 @@ class Word:
     event: Event
     pane: str | None
     pid: int = 0
+    proven: bool = True  # the hook saw that process
 
 
 @dataclass(frozen=True)
@@ -168,13 +169,14 @@ class Intake:
                     found.append(told.word)
                     continue
                 looked += 1
+                seen = attested(event.ancestors, event.at_ms, self._table)
                 place = pane_of_event(event.ancestors, event.at_ms, self._table, pids)
                 if place:
-                    found.append(Word(event, *place))
+                    found.append(Word(event, *place, proven=seen))
                 else:
                     self._strangers[event.path.name] = (here, event.at_ms)
                     if shared_server(event.ancestors, event.at_ms, self._table):
-                        found.append(Word(event, None))
+                        found.append(Word(event, None, proven=seen))
         if self.spool.unread:
             counts = Counter(event.speaker for event in pending)
             self._speakers_behind.update(speaker for speaker, number in counts.items() if number >= MANY)
@@ -265,7 +267,7 @@ class Intake:
             if owned and (told.pane not in behind or told.pane in late):
                 del self._told[name]
                 self._heard.append(told.word.event)
-                found.setdefault(told.pane, []).append(told.signal)
+                found.setdefault(told.pane, []).append(replace(told.signal, proven=told.word.proven))
         return found
 
     def _proven(self, word: Word, owner: Identity | None, manifests: Sequence[Manifest]) -> bool:

@@ -81,6 +81,7 @@ class Claim:
     why: str = ""  # the event, record status or option that made it
     pid: int | None = None
     until_ms: int | None = None
+    proven: bool = True  # of an event: the hook saw who speaks
 
 
 @dataclass(frozen=True)

@@ -255,6 +255,10 @@ class _Fold:
         if unranked and claim.state in (State.WORKING, State.BLOCKED):
             self.trace.append("the report has lost its rank")
             return True
+        forgeable = not claim.proven and claim.state is State.BLOCKED
+        if forgeable and claim.state in case.sight.visible and not match.weak:
+            self.trace.append("the event does not prove who sent it, and the screen shows no prompt")
+            return True
         if claim.state not in case.sight.visible:
             self.trace.append(f"the rules cannot see {claim.state}")
             return False

@@ -317,4 +317,4 @@ def _end_turn(memory: HookMemory, signal: Signal) -> HookMemory:
 
 
 def _claim(signal: Signal, state: State, detail: str | None, turn_end: bool = False) -> Claim:
-    return Claim(state, signal.at_ms, Source.HOOK, detail, turn_end, signal.text, signal.event)
+    return Claim(state, signal.at_ms, Source.HOOK, detail, turn_end, signal.text, signal.event, proven=signal.proven)

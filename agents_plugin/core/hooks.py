@@ -165,6 +165,7 @@ class Signal:
     person: bool = False
     agents: tuple[str, ...] | None = None
     others: int = 0
+    proven: bool = True  # the hook saw the process that speaks
 
 
 def interpret(

@@ -13,7 +13,7 @@ from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.manifest import Manifest, Signature
 from agents_plugin.core.programs import Program
 from agents_plugin.core.reporter import is_shell, sets_options
-from agents_plugin.core.trees import START_SLACK, Proc, Table, ancestry, children, root_of, same_process, subtree
+from agents_plugin.core.trees import Proc, Table, ancestry, children, first_alive, root_of, same_process, subtree
 
 _MAX_DEPTH = 64
 _COMMAND_CHARS = 400  # a session named at the end must be in it
@@ -150,22 +150,16 @@ def pane_of_event(
     `ancestors` are (pid, start) as the hook recorded them, nearest first. Passed over: those that ended, and later
     processes with their pids, which is what began after the event at `at_ms`.
     """
-    for pid, started in ancestors:
-        proc = table.get(pid)
-        if proc and same_process(proc, started) and proc.started <= at_ms / 1000 + START_SLACK:
-            pane = pane_of(pid, table, pane_pids)
-            return (pane, pid) if pane else None
-    return None
+    found = first_alive(ancestors, at_ms, table)
+    pane = pane_of(found[0].pid, table, pane_pids) if found else None
+    return (pane, found[0].pid) if pane and found else None
 
 
 def shared_server(ancestors: Iterable[tuple[int, float | None]], at_ms: int, table: Table) -> bool:
     """Whether a hook event comes from an agent's server that serves several panes: then ancestry proves nothing."""
-    for pid, started in ancestors:
-        proc = table.get(pid)
-        if proc and same_process(proc, started) and proc.started <= at_ms / 1000 + START_SLACK:
-            above = ancestry(pid, table)
-            return any(_serves(programs.program(one.comm, one.argv, one.exe)) for one in above)
-    return False
+    found = first_alive(ancestors, at_ms, table)
+    above = ancestry(found[0].pid, table) if found else ()
+    return any(_serves(programs.program(one.comm, one.argv, one.exe)) for one in above)
 
 
 def speaks_for(pid: int, owner: int, table: Table, manifests: Sequence[Manifest]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 #: Process starts are compared across readers: one counts clock ticks, another has whole seconds.
 START_SLACK = 2.0
 _MAX_DEPTH = 64
+_TICK = 0.02  # starts are counted in clock ticks, usually hundredths of a second
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,26 @@ Table = Mapping[int, Proc]
 def same_process(proc: Proc | None, started: float | None) -> bool:
     """Whether `proc` is the process that began at `started` and not a later one with its pid. None: no proof needed."""
     return proc is not None and (started is None or abs(proc.started - started) <= START_SLACK)
+
+
+def attested(ancestors: Iterable[tuple[int, float | None]], at_ms: int, table: Table) -> bool:
+    """Whether the hook saw the process that speaks: it noted its start to the tick. A mere pid could be guessed."""
+    found = first_alive(ancestors, at_ms, table)
+    return found is not None and found[1] is not None and abs(found[0].started - found[1]) < _TICK
+
+
+def first_alive(
+    ancestors: Iterable[tuple[int, float | None]], at_ms: int, table: Table
+) -> tuple[Proc, float | None] | None:
+    """The nearest recorded process that still runs, with the start that was recorded of it.
+
+    Passed over: those that ended, and later processes with their pids, which is what began after the event at `at_ms`.
+    """
+    for pid, started in ancestors:
+        proc = table.get(pid)
+        if proc and same_process(proc, started) and proc.started <= at_ms / 1000 + START_SLACK:
+            return proc, started
+    return None
 
 
 def ancestry(pid: int, table: Table) -> Iterator[Proc]:

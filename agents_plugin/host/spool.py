@@ -33,6 +33,7 @@ _MAX_FILES, _MAX_NEW = 100_000, 10_000
 _READ_S, _KEPT, _KEPT_PAYLOAD = 0.06, 8 * 1024 * 1024, 4096
 #: Beyond this the file's time and the recorded one tell different stories: a clock was set, or the file was copied.
 _DRIFT_MS = 2000
+_TICK_MS = 20  # file times are those of the kernel's last tick
 _FUTURE_MS = 24 * 60 * 60 * 1000  # a clock set back by an hour loses no event
 _HEADER_BYTES = 32 * 1024
 #: A line of /proc/PID/stat: pid, (name), state, parent, 17 more fields, start in clock ticks. No payload looks like it.
@@ -209,7 +210,9 @@ def read(path: Path) -> Event | None:
             os.close(descriptor)
     except OSError:
         return None
-    written_ms = facts.st_mtime_ns // 1_000_000
+    # The time of the last change is the kernel's, whatever times a writer gives the file.
+    changed_ms = facts.st_ctime_ns // 1_000_000
+    written_ms = min(facts.st_mtime_ns // 1_000_000, changed_ms)
     if facts.st_uid != os.getuid():
         return None
     if not raw.startswith(MAGIC) or not raw.endswith(END):
@@ -230,7 +233,7 @@ def read(path: Path) -> Event | None:
         path=path,
         agent=header["agent"],
         event=header.get("event", ""),
-        at_ms=_time(header, written_ms),
+        at_ms=_time(header, written_ms, changed_ms),
         ancestors=tuple(ancestors),
         variables=variables,
         payload=body.decode("utf-8", "replace"),
@@ -238,11 +241,12 @@ def read(path: Path) -> Event | None:
     )
 
 
-def _time(header: Mapping[str, str], written_ms: int) -> int:
+def _time(header: Mapping[str, str], written_ms: int, changed_ms: int) -> int:
     """Wall time of an event. The file's own time is finer (4 ms steps) than /proc/uptime (10 ms) but can be wrong."""
     exact = parse_float(header.get("time"), high=MAX / 1000)
-    if exact is not None:  # bash knows it to the microsecond
-        return int(exact * 1000)
+    if exact is not None:  # bash knows it to the microsecond; nothing is told before it happens
+        at_ms = int(exact * 1000)
+        return at_ms if at_ms <= changed_ms + _TICK_MS else written_ms
     uptime = parse_float(header.get("uptime"))
     if uptime is None:
         return written_ms
