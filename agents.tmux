@@ -93,6 +93,7 @@ old() { # tmux before 3.2, in spellings like next-3.8, 3.7b, openbsd-7.1
 }
 
 main() {
+    umask 077
     case $0 in */*) AGENTS_HOME=${0%/*} ;; *) AGENTS_HOME=. ;; esac
     AGENTS_HOME=$(CDPATH= cd -- "$AGENTS_HOME" && pwd) || return 0
     . "$AGENTS_HOME/scripts/lib.sh"

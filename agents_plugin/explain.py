@@ -14,7 +14,7 @@ from agents_plugin.core.screen import read, trace
 from agents_plugin.cycle import Cycle, Subject
 from agents_plugin.host import processes
 from agents_plugin.host.records import Record
-from agents_plugin.host.runtime import Runtime, base_dir
+from agents_plugin.host.runtime import find_runtime
 from agents_plugin.reach import Refused
 from agents_plugin.rows import SCHEMA
 
@@ -49,7 +49,7 @@ def explain(found: server.Target, pane_id: str) -> dict[str, Any]:
 
 
 def _recall(cycle: Cycle, subject: Subject, snapshot: Snapshot) -> None:
-    runtime = Runtime(base_dir(cycle.environ) / str(snapshot.server_pid), snapshot.server_pid)
+    runtime = find_runtime(snapshot.server_pid, cycle.environ)
     started = int(processes.started_of(snapshot.server_pid) or 0)
     noted = runtime.read_memory(started).get(subject.row.pane_id)
     if isinstance(noted, dict) and runtime.holder() is None:

@@ -97,7 +97,8 @@ def cache_file(environment: Mapping[str, str]) -> Path | None:
     base, home = environment.get("XDG_CACHE_HOME", ""), environment.get("HOME", "")
     if base.startswith("/"):
         return Path(base) / "agents.tmux" / "manifests.json"
-    return Path(home) / ".cache" / "agents.tmux" / "manifests.json" if home.startswith("/") else None
+    there = home.startswith("/") and Path(home).is_dir()
+    return Path(home) / ".cache" / "agents.tmux" / "manifests.json" if there else None
 
 
 def _code_stamps() -> list[int]:

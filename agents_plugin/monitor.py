@@ -18,7 +18,8 @@ from agents_plugin.core.text import strip_controls
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
 from agents_plugin.host.faults import Faults, described
-from agents_plugin.host.runtime import Holder, MonitorLock, Runtime, open_runtime, remove_stale
+from agents_plugin.host.leftovers import remove_stale
+from agents_plugin.host.runtime import Holder, MonitorLock, Runtime, open_runtime
 from agents_plugin.server import Target
 from agents_plugin.tmux.runner import ServerGone, TmuxError
 

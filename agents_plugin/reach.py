@@ -10,7 +10,7 @@ from pathlib import Path
 from agents_plugin import server
 from agents_plugin.core.numbers import MAX_PID, parse_int
 from agents_plugin.core.text import strip_controls
-from agents_plugin.host.runtime import RuntimeRefused
+from agents_plugin.host.directories import RuntimeRefused
 from agents_plugin.tmux.runner import (
     Runner,
     ServerGone,

@@ -16,23 +16,74 @@ agents_xdg() { # value, default
     esac
 }
 
-# AGENTS_RUN: the runtime directory of this server, made when missing; 1 when it is not ours alone (a link, another owner,
-# writable by others). The same as agents_plugin/host/runtime.py.
+# AGENTS_KEY: the name of this server's directory: its pid, and the boot and the pid namespace that one counts in. The same
+# as agents_plugin/host/directories.py, as all of this.
+agents_key() {
+    AGENTS_KEY=$AGENTS_SERVER
+    agents_boot=
+    [ ! -r /proc/sys/kernel/random/boot_id ] || read -r agents_boot </proc/sys/kernel/random/boot_id
+    agents_boot=${agents_boot%%-*}
+    case $agents_boot in '' | *[!0-9a-f]*) return 0 ;; esac
+    agents_space=$(ls -l /proc/self/ns/pid 2>/dev/null)
+    agents_space=${agents_space##*'pid:['}
+    agents_space=${agents_space%']'}
+    case $agents_space in *[!0-9]*) agents_space= ;; esac
+    AGENTS_KEY=$AGENTS_SERVER.$agents_boot-$agents_space
+}
+
+# Whether a directory is there, ours and no link; a file, ours, no link and no FIFO. No process.
+agents_own() { [ -d "$1" ] && [ ! -h "$1" ] && [ -O "$1" ]; }
+agents_own_file() { [ -f "$1" ] && [ ! -h "$1" ] && [ -O "$1" ]; }
+
+# Whether nobody else may write it; `agents_links` and `agents_owner` are the next two columns.
+agents_closed() { # directory or file, a pattern of modes that are good as well
+    agents_mode='' agents_owner=''
+    read -r agents_mode agents_links agents_owner agents_rest <<FACTS
+$(ls -ldn "$1" 2>/dev/null)
+FACTS
+    case $agents_mode in
+    [d-]????-??-*) ;;
+    ${2:-x}) ;;
+    *) return 1 ;;
+    esac
+}
+
+# Whether nobody but us and root can rename what is ours in this directory.
+agents_sheltered() {
+    agents_closed "$1/." 'd????????[tT]*' && { [ "$agents_owner" = 0 ] || [ -O "$1" ]; }
+}
+
+# Make a directory when it is missing; 1 when it is not ours alone (a link, another owner, writable by others).
+agents_private() {
+    [ -d "$1" ] || mkdir -m 700 "$1" 2>/dev/null
+    agents_own "$1" && agents_closed "$1"
+}
+
+# AGENTS_RUN: the runtime directory of this server, in the first place that is ours alone, made when missing; else 1.
 agents_runtime() {
     agents_server || return 1
+    agents_key
     agents_xdg "${XDG_RUNTIME_DIR:-}" ''
-    if [ -n "$AGENTS_PLACE" ] && [ -d "$AGENTS_PLACE" ] && [ -O "$AGENTS_PLACE" ]; then
-        agents_base=$AGENTS_PLACE/agents.tmux
-    else
-        agents_base=${TMPDIR:-/tmp}
-        agents_base=${agents_base%/}/agents.tmux-$(id -u)
+    if [ -n "$AGENTS_PLACE" ] && [ -d "$AGENTS_PLACE" ] && [ -O "$AGENTS_PLACE" ] && agents_sheltered "$AGENTS_PLACE"; then
+        agents_settle "${AGENTS_PLACE%/}/agents.tmux" && return 0
     fi
-    AGENTS_RUN=$agents_base/$AGENTS_SERVER
-    for agents_place in "$agents_base" "$AGENTS_RUN"; do
-        [ -d "$agents_place" ] || mkdir -m 700 "$agents_place" 2>/dev/null
-        [ -d "$agents_place" ] && [ ! -h "$agents_place" ] && [ -O "$agents_place" ] || return 1
-    done
-    case $(ls -ld "$agents_base") in d????-??-*) ;; *) return 1 ;; esac
+    agents_xdg "${TMPDIR:-}" /tmp
+    agents_sheltered "$AGENTS_PLACE" && agents_settle "${AGENTS_PLACE%/}/agents.tmux-$(id -u)" && return 0
+    agents_xdg "${HOME:-}" ''
+    [ -n "$AGENTS_PLACE" ] && [ -d "$AGENTS_PLACE" ] && [ -O "$AGENTS_PLACE" ] || return 1
+    agents_base=${AGENTS_PLACE%/}/.local/state/agents.tmux
+    [ -d "${agents_base%/*}" ] || mkdir -p "${agents_base%/*}" 2>/dev/null
+    agents_private "$agents_base" && agents_settle "$agents_base/run"
+}
+
+agents_settle() { # base
+    AGENTS_RUN=$1/$AGENTS_KEY
+    agents_private "$1" && agents_private "$AGENTS_RUN"
+}
+
+# Whether the AGENTS_RUN we were given is still ours alone. No process.
+agents_given() {
+    case ${AGENTS_RUN:-} in /*/*) agents_own "${AGENTS_RUN%/*}" && agents_own "$AGENTS_RUN" ;; *) return 1 ;; esac
 }
 
 # AGENTS_DATA: where the Python environment lives.
@@ -46,7 +97,12 @@ agents_python() {
     agents_data
     for agents_file in "${AGENTS_RUN:+$AGENTS_RUN/python}" "$AGENTS_DATA/python"; do
         AGENTS_PYTHON=
-        [ -n "$agents_file" ] && [ -r "$agents_file" ] && IFS= read -r AGENTS_PYTHON <"$agents_file"
+        case $agents_file in
+        '') continue ;;
+        "$AGENTS_DATA/python") ;;
+        *) agents_given && agents_own_file "$agents_file" && agents_closed "$agents_file" || continue ;;
+        esac
+        [ -f "$agents_file" ] && [ -r "$agents_file" ] && IFS= read -r AGENTS_PYTHON <"$agents_file"
         [ -n "$AGENTS_PYTHON" ] && [ -x "$AGENTS_PYTHON" ] && return 0
     done
     AGENTS_PYTHON=
@@ -82,7 +138,7 @@ agents_quote() {
 
 # Note a problem for doctor under a key; an empty text clears it. Lines are `key TAB text`, shared with the helper.
 agents_problem() {
-    [ -d "${AGENTS_RUN:-}" ] || return 0
+    agents_given || return 0
     agents_tab=$(printf '\t')
     if [ -z "$2" ] && ! grep -q "^$1$agents_tab" "$AGENTS_RUN/problems" 2>/dev/null; then
         return 0
@@ -104,7 +160,7 @@ agents_say() {
     done <<CLIENTS
 $(agents_tmux list-clients -F '#{client_name}' 2>/dev/null)
 CLIENTS
-    [ -n "$agents_shown" ] || [ ! -d "${AGENTS_RUN:-}" ] || printf '%s\n' "$1" >>"$AGENTS_RUN/messages"
+    [ -n "$agents_shown" ] || ! agents_given || printf '%s\n' "$1" >>"$AGENTS_RUN/messages"
 }
 
 # A lock that dies with its holder: a directory with the holder's pid. Whoever finds a dead one moves it away, then tries.

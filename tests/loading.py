@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from agents_plugin.host import directories
 from tests.support import ROOT, Server, wait_for
 
 
@@ -41,7 +42,7 @@ def key(server: Server, name: str) -> str:
 
 
 def run_directory(server: Server) -> Path:
-    return Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / str(server.pid)
+    return Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / directories.key(server.pid)
 
 
 def monitor_pid(server: Server) -> int:

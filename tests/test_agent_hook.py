@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_plugin.host import processes
+from agents_plugin.host import directories, processes
 from agents_plugin.host.runtime import Poke, open_runtime
 from agents_plugin.host.spool import PAYLOAD_BYTES, Event, Spool
 from tests.support import ROOT, stays, wait_for
@@ -355,7 +355,7 @@ def test_without_a_monitor_the_driver_is_started(home: Home, driven: Path, tmp_p
     tmux = f"/tmp/x,{os.getpid()},0"
     assert home.run("claude", "Stop", hook=driven, TMUX=tmux, XDG_RUNTIME_DIR="").stdout == b""
     wait_for((tmp_path / "driven").exists)
-    run = tmp_path / "run" / "agents.tmux" / str(os.getpid())
+    run = tmp_path / "run" / "agents.tmux" / directories.key(os.getpid())
     assert (tmp_path / "driven").read_text() == f"{tmp_path}/run|{run}\n"
     assert len(home.events()) == 1
 

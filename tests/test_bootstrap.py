@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.loading import run_directory
 from tests.machine import Machine
 from tests.support import ROOT, Server, wait_for
 
@@ -207,7 +208,7 @@ class TestInTmux:
         return machine.env
 
     def problems(self, server: Server) -> str:
-        file = Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / str(server.pid) / "problems"
+        file = run_directory(server) / "problems"
         return file.read_text() if file.exists() else ""
 
     def test_messages_at_start_and_end(self, machine: Machine, inside: dict[str, str], server: Server) -> None:

@@ -195,6 +195,12 @@ def test_setup_of_python_failed(fine: Server) -> None:
 def test_case_132_a_runtime_directory_that_is_not_ours_alone(server: Server) -> None:
     base = Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux"
     base.symlink_to(server.base)
+    other = Path(server.env["TMPDIR"]) / f"agents.tmux-{os.geteuid()}"
+    assert f"is not a directory: {other} is used instead" in about(doctor(server)[1], "runtime", "warn")
+    other.symlink_to(server.base)
+    own = server.home / ".local/state/agents.tmux"
+    own.mkdir(parents=True)
+    (own / "run").symlink_to(server.base)
     code, found = doctor(server)
     assert code == 1
     assert "is not a directory: no monitor will run" in about(found, "runtime", "problem")

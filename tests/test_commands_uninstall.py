@@ -10,6 +10,7 @@ import pytest
 from agents_plugin.host.runtime import open_runtime
 from tests.actor import Actor
 from tests.cli import asked
+from tests.loading import run_directory
 from tests.support import ROOT, Server, wait_for
 
 STATUS = "#[fg=red]a;b #{agents_status} 'q' %H:%M"
@@ -71,7 +72,7 @@ def test_everything_goes_and_twice_is_fine(loaded: Server, before: dict[str, str
     after = traces(loaded)
     assert after.pop(actor.pane) == ""
     assert after == before
-    assert not (Path(loaded.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / str(loaded.pid)).exists()
+    assert not run_directory(loaded).exists()
     wait_for(lambda: not Path(f"/proc/{monitor.pid}").exists(), what="the monitor ended")
     assert "nothing of ours is in this server" in asked(loaded, "uninstall")
     assert {name: text for name, text in traces(loaded).items() if name != actor.pane} == before

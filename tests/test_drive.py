@@ -14,7 +14,7 @@ import pytest
 
 from agents_plugin import __version__
 from agents_plugin.doctor.machine import data_dir
-from agents_plugin.host.runtime import base_dir
+from agents_plugin.host.directories import find_directory
 from tests.actor import Actor
 from tests.loading import copy_plugin, give_python, load, monitor_pid, run_directory, settle
 from tests.support import ROOT, Server, alive, stays, wait_for
@@ -374,7 +374,7 @@ def test_a_relative_xdg_directory_is_ignored_by_both_languages(tmp_path: Path) -
     env |= {"XDG_DATA_HOME": "rel", "XDG_RUNTIME_DIR": "rel"}
     text = f'. "{ROOT}/scripts/lib.sh"; agents_runtime; agents_data; echo "$AGENTS_RUN"; echo "$AGENTS_DATA"'
     said = subprocess.run(["sh", "-c", text], env=env, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == [str(base_dir(env) / "1"), str(data_dir(env))]
+    assert said.splitlines() == [str(find_directory(1, env)), str(data_dir(env))]
     assert said.count(str(tmp_path)) == 2
     assert not list((tmp_path / "rel").iterdir())
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents_plugin.__main__ import main
+from agents_plugin.host import directories
 from agents_plugin.integrations import wrapper
 from tests.installing import DEFAULTS, empty_home, put
 from tests.support import ROOT, wait_for
@@ -143,7 +144,7 @@ def test_the_installed_command_starts_a_helper_where_none_lives(home: Path) -> N
     assert main(["install", "claude", "--yes"]) == 0
     place = wrapper.path(os.environ)
     place.write_text(wrapper.text(plugin))
-    (home / ".local/state/agents.tmux/servers/77").mkdir(parents=True)
+    (home / ".local/state/agents.tmux/servers" / directories.key(77)).mkdir(parents=True)
     subprocess.run(
         ["/bin/sh", "-c", wrapper.command(place, "claude", "Stop")],
         input=b"{}",
@@ -151,4 +152,5 @@ def test_the_installed_command_starts_a_helper_where_none_lives(home: Path) -> N
         env={"HOME": str(home), "PATH": "/usr/bin:/bin", "TMUX": "/none,77,0"},
         check=True,
     )
-    wait_for(lambda: (home / "driven").is_file() and (home / "driven").read_text().endswith("/77\n"), 20)
+    name = directories.key(77)
+    wait_for(lambda: (home / "driven").is_file() and (home / "driven").read_text().endswith(f"/{name}\n"), 20)

@@ -15,9 +15,11 @@ import pytest
 
 from agents_plugin import monitor
 from agents_plugin.host import processes
+from agents_plugin.host.directories import key
 from agents_plugin.host.runtime import BEAT_OLD_S, open_runtime, uptime
 from agents_plugin.monitor import pause_after
 from tests.actor import Actor
+from tests.loading import run_directory
 from tests.stage import BLOCKED, IDLE, WORKING, Stage
 from tests.support import ROOT, Server, alive, stays, wait_for
 
@@ -50,7 +52,7 @@ def start() -> Iterator[Start]:
 
 def runtime(server: Server) -> Path:
     """The runtime directory of a server."""
-    return Path(server.env["XDG_RUNTIME_DIR"]) / "agents.tmux" / str(server.pid)
+    return run_directory(server)
 
 
 def holder(server: Server) -> int:
@@ -223,10 +225,16 @@ def test_case_158_two_servers_never_cross(bare_server: Server, start: Start, tmp
 
 
 def test_case_132_a_runtime_directory_of_somebody_else_is_refused(plugged: Server, start: Start) -> None:
-    """A symlink where ours should be: one clear line, exit 1, nothing written through it."""
+    """A symlink where ours should be: nothing is written through it. Refused everywhere: one clear line, exit 1."""
     elsewhere = plugged.base / "elsewhere"
     elsewhere.mkdir()
     (Path(plugged.env["XDG_RUNTIME_DIR"]) / "agents.tmux").symlink_to(elsewhere)
+    other = Path(plugged.env["TMPDIR"]) / f"agents.tmux-{os.geteuid()}"
+    start(plugged)
+    wait_for(lambda: (other / key(plugged.pid) / "monitor").exists(), what="a monitor in the next place")
+    plugged.env["HOME"] = str(plugged.base / "none")
+    shutil.rmtree(other)
+    other.symlink_to(elsewhere)
     process = start(plugged)
     said = process.communicate(timeout=20)[0].decode()
     assert process.returncode == 1

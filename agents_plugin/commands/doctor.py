@@ -66,7 +66,7 @@ def _server(found: server.Target, environ: dict[str, str]) -> Iterator[Finding]:
 def _inside(found: server.Target, environ: dict[str, str]) -> Iterator[Finding]:
     from agents_plugin import settings as options
     from agents_plugin.doctor import tmux
-    from agents_plugin.host.runtime import Runtime, base_dir
+    from agents_plugin.host.runtime import find_runtime
     from agents_plugin.reach import told
     from agents_plugin.tmux.listing import observe
     from agents_plugin.tmux.probe import installed
@@ -82,7 +82,7 @@ def _inside(found: server.Target, environ: dict[str, str]) -> Iterator[Finding]:
         yield from careful("tmux", tmux.client)
         return
     settings = options.parse(snapshot.settings)
-    runtime = Runtime(base_dir(environ) / str(snapshot.server_pid), snapshot.server_pid)
+    runtime = find_runtime(snapshot.server_pid, environ)
     yield from careful("tmux", lambda: tmux.versions(snapshot))
     yield from careful("options", lambda: tmux.options(snapshot, settings, have))
     yield from careful("manifests", lambda: machine.manifests(settings.manifests, environ))

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from agents_plugin.core.text import strip_controls
 from agents_plugin.integrations.agents import AGENTS, Agent
@@ -44,6 +45,9 @@ def run(args: Namespace) -> int:
         return _failed(f"no integration for {', '.join(map(plain, unknown))}; there are: {known}", 2, args)
     if bool(chosen) == args.all:
         return _failed(f"name agents ({', '.join(AGENTS)}), or --all", 2, args)
+    home = os.environ.get("HOME", "")
+    if home and not Path(home).is_dir():
+        return _failed(f"the home directory {plain(home)} is not there", 1, args)
     if args.all:
         environ = os.environ
         chosen = installed_anywhere(environ) if args.remove else [a for a in AGENTS.values() if a.present(environ)]

@@ -20,7 +20,7 @@ from agents_plugin.core.states import Source
 from agents_plugin.core.text import clean
 from agents_plugin.host import processes
 from agents_plugin.host.clock import Clock
-from agents_plugin.host.runtime import Runtime, base_dir
+from agents_plugin.host.runtime import find_runtime
 from agents_plugin.reach import Refused, guarded, pane_argument, runner_of
 from agents_plugin.tmux.contract import report_variable
 from agents_plugin.tmux.listing import observe
@@ -196,4 +196,4 @@ def _not_applied(why: str) -> int:
 
 
 def _poke(snapshot: Snapshot) -> None:
-    Runtime(base_dir() / str(snapshot.server_pid), snapshot.server_pid).poke()
+    find_runtime(snapshot.server_pid).poke()

@@ -17,7 +17,8 @@ from agents_plugin import server
 from agents_plugin.core.evidence import Snapshot
 from agents_plugin.core.plan import PUBLISHED
 from agents_plugin.doctor.machine import HOME, data_dir
-from agents_plugin.host.runtime import Runtime, base_dir, state_dir
+from agents_plugin.host.directories import state_dir
+from agents_plugin.host.runtime import find_runtime
 from agents_plugin.reach import Refused, guarded, runner_of
 from agents_plugin.terminal import emit
 from agents_plugin.tmux.contract import GLOBAL_OPTIONS
@@ -95,7 +96,7 @@ def _run(args: Namespace, found: server.Target) -> int:
 
 def _look(runner: Runner) -> tuple[int, _State]:
     snapshot = observe(runner)
-    runtime = Runtime(base_dir() / str(snapshot.server_pid), snapshot.server_pid)
+    runtime = find_runtime(snapshot.server_pid)
     holder = runtime.holder()
     stamped = sum(any(name in row.options for name in PUBLISHED) for row in snapshot.panes)
     return snapshot.server_pid, _State(

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from agents_plugin import __version__
 from agents_plugin.doctor.finding import Finding, ok, problem, warn
+from agents_plugin.host.directories import places, why_not
 from agents_plugin.host.files import read_regular
-from agents_plugin.host.runtime import RuntimeRefused, base_dir, private_dir
 
 HOME = Path(__file__).resolve().parent.parent.parent
 EXECUTABLES = ("agents.tmux", *(f"scripts/{n}" for n in ("agents", "agent-hook", "bootstrap", "drive", "poke")))
@@ -55,16 +55,18 @@ def python(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def directories(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Whether the directories we write to are ours alone."""
-    base = base_dir(environ)
-    if not base.exists() and not base.is_symlink():
-        yield warn("runtime", f"{base} is not there: nothing of ours has run since the machine started")
+    refused = []
+    for place in places(environ):
+        if why := why_not(place):
+            refused.append(why)
+            continue
+        yield from (warn("runtime", f"{why}: {place.base} is used instead") for why in refused)
+        if place.base.exists():
+            yield ok("runtime", f"{place.base}")
+        else:
+            yield warn("runtime", f"{place.base} is not there: nothing of ours has run since the machine started")
         return
-    try:
-        private_dir(base)
-    except RuntimeRefused as refused:
-        yield problem("runtime", f"{refused}: no monitor will run")
-    else:
-        yield ok("runtime", f"{base}")
+    yield problem("runtime", f"{'; '.join(refused)}: no monitor will run")
 
 
 def manifests(place: str, environ: Mapping[str, str]) -> Iterator[Finding]:

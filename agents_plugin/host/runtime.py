@@ -11,100 +11,78 @@ import fcntl
 import json
 import os
 import select
-import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from agents_plugin.core.numbers import parse_float, parse_int
 from agents_plugin.host import processes
+from agents_plugin.host.directories import (
+    RuntimeRefused,
+    boot_id,
+    find_directory,
+    is_own,
+    is_private,
+    make_directory,
+    namespace,
+    private_dir,
+    read_own,
+    state_dir,
+)
 from agents_plugin.host.files import read_regular
 
 LOG_BYTES = 256 * 1024
 _MEMORY_BYTES = 4 * 1024 * 1024
 _MEMORY_SCHEMA = 1
 _PROBLEM_CHARS = 4_000
-#: Seconds nothing was written to a directory before its server may be somebody else's process.
-_SILENT_S = 3600
+#: Seconds between two touches of the link hooks follow.
+_ANNOUNCED_S = 86_400
 #: Seconds without a beat after which a monitor counts as hung; `scripts/drive` and `scripts/poke` say the same.
 BEAT_OLD_S = 30
 
 
-class RuntimeRefused(Exception):
-    """A directory that is not ours alone: a symlink, another owner, writable by others, or not to be made."""
-
-
-def base_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where all servers of this user keep their runtime directories. Nothing is made."""
-    uid = os.getuid()
-    xdg = environ.get("XDG_RUNTIME_DIR", "")
-    if xdg.startswith("/"):  # a relative one is ignored, as the XDG specification wants
-        with contextlib.suppress(OSError):
-            facts = Path(xdg).stat()
-            if stat.S_ISDIR(facts.st_mode) and facts.st_uid == uid:
-                return Path(xdg) / "agents.tmux"
-    return Path(environ.get("TMPDIR") or "/tmp") / f"agents.tmux-{uid}"
-
-
-def state_dir(environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The one place hooks can find: under HOME, because agents strip XDG and TMUX variables. None without a HOME."""
-    home = environ.get("HOME", "")
-    return Path(home) / ".local/state/agents.tmux" if home.startswith("/") else None
-
-
-def private_dir(path: Path) -> Path:
-    """Make `path` (its parents must exist) or accept it when it is ours alone; raises `RuntimeRefused`."""
-    try:
-        with contextlib.suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-        facts = path.lstat()
-        if not stat.S_ISDIR(facts.st_mode):
-            raise RuntimeRefused(f"{path} is not a directory")
-        if facts.st_uid != os.getuid():
-            raise RuntimeRefused(f"{path} belongs to another user")
-        if facts.st_mode & 0o022:
-            raise RuntimeRefused(f"{path} can be written by others")
-        if facts.st_mode & 0o077:
-            path.chmod(0o700)
-    except OSError as error:
-        raise RuntimeRefused(f"{path}: {error.strerror}") from None
-    return path
-
-
 def open_runtime(server_pid: int, environ: Mapping[str, str] = os.environ) -> Runtime:
     """The directory of the tmux server with this pid, made when missing. Raises `RuntimeRefused`."""
-    return Runtime(private_dir(private_dir(base_dir(environ)) / str(server_pid)), server_pid)
+    runtime = Runtime(make_directory(server_pid, environ), server_pid)
+    runtime.note_origin()
+    return runtime
 
 
-def remove_stale(environ: Mapping[str, str] = os.environ) -> None:
-    """Remove what servers that are gone left behind: their directories and the links hooks follow."""
+def find_runtime(server_pid: int, environ: Mapping[str, str] = os.environ) -> Runtime:
+    """The same for who only looks: nothing is made, and what is refused reads as empty."""
+    return Runtime(find_directory(server_pid, environ), server_pid)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a runtime directory was made: which start of a machine, which pid namespace, which machine."""
+
+    boot: str
+    namespace: str
+    host: str
+
+
+@lru_cache(maxsize=1)
+def host() -> str:
+    """This machine's name and, where it has one, its id: containers and clones share either."""
+    ident = ""
     with contextlib.suppress(OSError):
-        for entry in list(base_dir(environ).iterdir()):
-            if parse_int(entry.name) is not None and _left_behind(entry):
-                shutil.rmtree(entry, ignore_errors=True)
-    state = state_dir(environ)
-    with contextlib.suppress(OSError):
-        for link in list((state / "servers").iterdir()) if state else []:
-            if link.is_symlink() and not link.exists():
-                link.unlink(missing_ok=True)
+        ident = Path("/etc/machine-id").read_text(encoding="ascii", errors="replace").strip()[:64]
+    return f"{os.uname().nodename} {ident}".strip()
 
 
-def _left_behind(entry: Path) -> bool:
-    """Whether the server is gone, or its pid is another program's by now: no tmux, no helper, an hour of silence."""
-    pid = parse_int(entry.name) or 0
-    server = processes.backend().stat(pid)
-    if server is None or server.zombie:
-        return True
-    if "tmux" in server.comm or Runtime(entry, pid).holder() is not None:
-        return False
-    with contextlib.suppress(OSError):
-        newest = max(path.lstat().st_mtime for path in (entry, *entry.iterdir()))
-        return time.time() - newest > _SILENT_S
-    return False
+def read_origin(directory: Path) -> Origin | None:
+    """What `note_origin` left in a directory; None when there is nothing that can be read."""
+    pairs = (line.partition("=") for line in read_own(directory / "origin", 4096).splitlines())
+    facts = {name: value for name, _, value in pairs}
+    if not facts.keys() >= {"boot", "namespace", "host"}:
+        return None
+    return Origin(facts["boot"], facts["namespace"], facts["host"])
 
 
 @dataclass(frozen=True)
@@ -195,15 +173,19 @@ class Runtime:
         self._said: dict[str, str] = {}
         self._last_line = ""
 
+    def note_origin(self) -> None:
+        """Leave word where this directory was made: whoever finds it elsewhere cannot look at its processes."""
+        if is_private(self.path) and not (self.path / "origin").exists():
+            text = f"boot={boot_id()}\nnamespace={namespace()}\nhost={host()}\n"
+            write_atomic(self.path / "origin", text)
+
     def lock(self, version: str) -> MonitorLock | None:
         """Become this server's monitor; None when there is one. Take it after the last fork: children share it.
 
         The kernel's file lock decides, so a crash leaves nothing stale; the content (pid start version) is for sh.
         """
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(self.path / "monitor", flags, 0o600)
-        except OSError:
+        descriptor = self._open("monitor", os.O_RDWR)
+        if descriptor is None:
             return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -229,17 +211,18 @@ class Runtime:
         now = uptime()
         if now is None:
             return
-        path = self.path / "beat"
+        descriptor = self._open("beat", os.O_WRONLY)
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            descriptor = os.open(path, flags, 0o600)
+            if descriptor is None:
+                raise OSError
             try:
                 os.pwrite(descriptor, f"{int(now):<12}\n".encode(), 0)
             finally:
                 os.close(descriptor)
         except OSError:  # a beat that stands still would have us killed
             with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+                if is_private(self.path):
+                    (self.path / "beat").unlink(missing_ok=True)
 
     def beat_age(self) -> int | None:
         """Seconds since the monitor's last beat; None when that is not known."""
@@ -257,6 +240,8 @@ class Runtime:
 
     def poke(self) -> bool:
         """Wake the monitor; never blocks. False when nobody listens."""
+        if not is_private(self.path):
+            return False
         try:
             descriptor = os.open(self.path / "poke", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -268,23 +253,28 @@ class Runtime:
         return True
 
     def announce(self, environ: Mapping[str, str] = os.environ) -> None:
-        """Link this directory where hooks look for it: `~/.local/state/agents.tmux/servers/<server pid>`."""
+        """Link this directory where hooks look for it: `~/.local/state/agents.tmux/servers/<its name>`.
+
+        Said again from time to time: the link's age tells other machines that share the home that it is in use.
+        """
         state = state_dir(environ)
         if state is None:
             return
         with contextlib.suppress(OSError, RuntimeRefused):
             state.parent.mkdir(parents=True, exist_ok=True)
-            link = private_dir(private_dir(state) / "servers") / str(self.server_pid)
+            link = private_dir(private_dir(state) / "servers") / self.path.name
             if not (link.is_symlink() and link.readlink() == self.path):
                 link.unlink(missing_ok=True)
                 link.symlink_to(self.path)
+            elif time.time() - link.lstat().st_mtime > _ANNOUNCED_S:
+                os.utime(link, follow_symlinks=False)
 
     def withdraw(self, environ: Mapping[str, str] = os.environ) -> None:
         """Remove the link again."""
         state = state_dir(environ)
         with contextlib.suppress(OSError):
             if state:
-                (state / "servers" / str(self.server_pid)).unlink(missing_ok=True)
+                (state / "servers" / self.path.name).unlink(missing_ok=True)
 
     def read_memory(self, server_started: int) -> dict[str, Any]:
         """What the last pass remembered for this very server; {} when there is none, it is broken or of another one."""
@@ -302,7 +292,9 @@ class Runtime:
     def write_memory(self, server_started: int, data: Mapping[str, Any]) -> bool:
         """Remember plain JSON data, atomically; false when that failed."""
         memory = {"schema": _MEMORY_SCHEMA, "server": [self.server_pid, server_started], "data": data}
-        return write_atomic(self.path / "memory.json", json.dumps(memory, separators=(",", ":")))
+        return is_private(self.path) and write_atomic(
+            self.path / "memory.json", json.dumps(memory, separators=(",", ":"))
+        )
 
     def problem(self, key: str, text: str) -> None:
         """Note a problem for doctor, or clear it with an empty text. Writes only news; shells write there too."""
@@ -314,6 +306,8 @@ class Runtime:
         if noted.get(key, "") == line:
             return
         noted[key] = line
+        if not is_private(self.path):
+            return
         write_atomic(self.path / "problems", "".join(f"{k}\t{v}\n" for k, v in sorted(noted.items()) if v))
 
     def problems(self) -> dict[str, str]:
@@ -327,10 +321,11 @@ class Runtime:
         if line == self._last_line:
             return
         self._last_line = line
-        path = self.path / "log"
+        path, descriptor = self.path / "log", self._open("log", os.O_WRONLY | os.O_APPEND)
+        if descriptor is None:
+            return
         with contextlib.suppress(OSError):
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            with open(os.open(path, flags, 0o600), "ab") as stream:
+            with open(descriptor, "ab") as stream:
                 stream.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n".encode("utf-8", "replace"))
                 full = stream.tell() > LOG_BYTES
             if full:
@@ -338,7 +333,21 @@ class Runtime:
                 write_atomic(path, kept[kept.find(b"\n") + 1 :].decode("utf-8", "replace"))
 
     def _text(self, name: str, limit: int) -> str:
-        return (read_regular(self.path / name, limit, follow=False) or b"").decode("utf-8", "replace")
+        return read_own(self.path / name, limit) if is_private(self.path) else ""
+
+    def _open(self, name: str, flags: int) -> int | None:
+        """Open a file of ours for writing, made when missing; None when it is anything but a plain file of ours."""
+        if not is_private(self.path):
+            return None
+        try:
+            flags |= os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(self.path / name, flags, 0o600)
+        except OSError:
+            return None
+        if is_own(os.fstat(descriptor)):
+            return descriptor
+        os.close(descriptor)
+        return None
 
 
 def uptime() -> float | None:

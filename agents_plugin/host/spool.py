@@ -18,9 +18,9 @@ from pathlib import Path
 from agents_plugin.core.numbers import MAX, MAX_PID, parse_float, parse_int, parse_pid
 from agents_plugin.core.turns import from_both_ends
 from agents_plugin.host import processes
+from agents_plugin.host.directories import state_dir
 from agents_plugin.host.faults import Faults
 from agents_plugin.host.files import open_regular, read_open
-from agents_plugin.host.runtime import state_dir
 
 EXPIRY_MS = 10 * 60 * 1000
 PAYLOAD_BYTES = 1024 * 1024

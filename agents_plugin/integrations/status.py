@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents_plugin.doctor.finding import Finding, ok, problem, warn
+from agents_plugin.host.directories import state_dir
 from agents_plugin.host.heard import last
-from agents_plugin.host.runtime import state_dir
 from agents_plugin.integrations import files, wrapper
 from agents_plugin.integrations.agents import AGENTS, Agent, Env
 from agents_plugin.integrations.hooksjson import HooksJson
