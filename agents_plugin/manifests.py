@@ -209,8 +209,8 @@ class Catalog:
             # Ours change by updates, which replace files: the directory's own time tells.
             try:
                 changed = os.stat(directory).st_mtime_ns  # noqa: PTH116  hot
-            except OSError:
-                continue
+            except OSError:  # moved away: what was read stays in force
+                changed = self._bundled[0]
             if changed != self._bundled[0]:
                 self._bundled = (changed, list(_list(directory)))
             yield from self._bundled[1]

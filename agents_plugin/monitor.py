@@ -6,20 +6,18 @@ import contextlib
 import gc
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from agents_plugin import __version__, repair
+from agents_plugin import repair
 from agents_plugin.core.text import strip_controls
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
 from agents_plugin.host.faults import Faults, described
-from agents_plugin.host.leftovers import remove_stale
-from agents_plugin.host.runtime import Holder, MonitorLock, Runtime, open_runtime
+from agents_plugin.host.runtime import Holder, MonitorLock, Runtime
+from agents_plugin.renewal import Renewal
 from agents_plugin.server import Target
 from agents_plugin.tmux.runner import ServerGone, TmuxError
 
@@ -36,12 +34,6 @@ SECOND_LOOK_S = 4.0
 LONGEST_REST_S = 8.0
 #: CPU time an agent uses between two glances when it wakes up: redrawing a turn takes more, a blinking cursor less.
 AWAKE_TICKS = 2
-
-
-def build() -> str:
-    """The version and the age of the code on disk: another one means that the plugin was updated."""
-    newest = max((file.stat().st_mtime_ns for file in Path(__file__).parent.rglob("*.py")), default=0)
-    return f"{__version__}+{newest // 1_000_000}"
 
 
 def take_lock(runtime: Runtime, version: str, patience_s: float = 3.0) -> MonitorLock | None:
@@ -98,6 +90,7 @@ class Monitor:
         self.cycle = Cycle(target.socket, server_pid=server_pid)
         self.poke = runtime.poke_reader()
         self.ring = Ringer(self.cycle.faults)
+        self.renewal = Renewal(version, lambda text: runtime.problem("update", text))
         self.stopped = False
         self.poked_until = 0.0
         self.checked = time.monotonic()
@@ -236,10 +229,13 @@ class Monitor:
         return noticed and not first
 
     def _renewed(self) -> bool:
-        """Now and then: is the code on disk still ours, and the lock? Are our hooks still there?"""
+        """Whether newer code takes over. Now and then: are the lock, the link for hooks and our hooks still there?"""
+        if self.renewal.ready():
+            return True
         if time.monotonic() - self.checked < SELF_CHECK_S:
             return False
         self.checked = time.monotonic()
+        self.runtime.announce()
         if not self.lock.still_ours():
             self.stopped = True
         try:
@@ -247,10 +243,7 @@ class Monitor:
                 self.runtime.log("hooks of ours were gone: loaded again")
         except TmuxError as error:
             self.runtime.log(f"hooks: {type(error).__name__}")
-        try:
-            return build() != self.version
-        except OSError:  # in the middle of an update, or removed: what runs goes on running
-            return False
+        return False
 
 
 class Ringer:
@@ -293,27 +286,3 @@ def note_problems(runtime: Runtime, cycle: Cycle) -> None:
     runtime.problem("rules", "; ".join(cycle.guard.problems))
     runtime.problem("options", "; ".join(cycle.settings.problems))
     runtime.problem("input", "; ".join(cycle.faults.problems))
-
-
-def serve(target: Target, server_pid: int) -> int:
-    """Be the monitor of this server, or leave it to the one there is."""
-    remove_stale()
-    runtime = open_runtime(server_pid)
-    version = build()
-    lock = take_lock(runtime, version)
-    if lock is None:
-        holder = runtime.holder()
-        if holder is None or not runtime.hangs():
-            return 0
-        print(f"process {holder.pid} hangs and cannot be ended", file=sys.stderr)
-        return 1
-    from agents_plugin.integrations.work import follow_the_plugin
-
-    try:
-        follow_the_plugin(os.environ)
-        runtime.problem("integrations", "")
-    except Exception as error:
-        runtime.problem("integrations", f"not brought up to date: {described(error)}")
-    if Monitor(target, server_pid, runtime, lock, version).run():
-        os.execv(sys.executable, [sys.executable, str(Path(__file__).with_name("__main__.py")), *sys.argv[1:]])
-    return 0

@@ -60,6 +60,10 @@ def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) ->
         return 1
     except ImportError as error:
         missing = error.name or str(error).rpartition(" ")[2].strip("'\"")
+        if missing.partition(".")[0] == "agents_plugin":
+            gone = f"the plugin's own {strip_controls(missing)} is not there: it is being updated, or was moved"
+            print(f"agents {name}: {gone}", file=sys.stderr)
+            return 1
         print(f"agents {name}: this Python has no {missing}; run scripts/bootstrap", file=sys.stderr)
         return 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,13 +16,19 @@ _LOADED = 4714
 _PATIENCE_S = 10.0
 
 
+def expected_hooks() -> frozenset[str]:
+    """The hooks we install, by the very file that does."""
+    text = (ENTRY.parent / "scripts" / "navigation.tmux").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^set-hook -g ([a-z-]+)\[\d+\]", text, re.MULTILINE))
+
+
 def hooks(runner: Runner, server_pid: int) -> bool:
     """Look for our hooks (one tmux process) and load again what is missing; whether something was. Raises as tmux does.
 
     The status line is left as it is: what somebody wrote there, he may have meant.
     """
-    from agents_plugin.doctor.tmux import expected_hooks
-
+    if not ENTRY.is_file():  # moved away: what runs goes on without
+        return False
     have = installed(runner)
     if _LOADED not in have.aliases or expected_hooks() <= have.hooks:
         return False

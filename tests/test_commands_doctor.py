@@ -44,7 +44,7 @@ def fine(server: Server) -> Iterator[Server]:
     server.cmd("bind-key", "-T", "prefix", "j", "run-shell", "-C", "agents-jump")
     holder = (
         "import sys, time\n"
-        "from agents_plugin.host.runtime import open_runtime; from agents_plugin.monitor import build\n"
+        "from agents_plugin.host.runtime import open_runtime; from agents_plugin.renewal import build\n"
         "lock = open_runtime(int(sys.argv[1])).lock(build()); print(bool(lock), flush=True); time.sleep(1000)"
     )
     env = {**server.inside(), "PYTHONPATH": str(ROOT)}

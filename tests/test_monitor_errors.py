@@ -13,6 +13,7 @@ import pytest
 from agents_plugin import monitor
 from agents_plugin.host.runtime import open_runtime
 from agents_plugin.monitor import Monitor
+from agents_plugin.renewal import build
 from agents_plugin.server import Target
 from tests.actor import Actor
 from tests.stage import BLOCKED
@@ -30,7 +31,7 @@ def made(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Monitor]:
     lock = runtime.lock("test")
     assert lock is not None
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield Monitor(Target(server.socket, server.pid), server.pid, runtime, lock, monitor.build())
+    yield Monitor(Target(server.socket, server.pid), server.pid, runtime, lock, build())
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

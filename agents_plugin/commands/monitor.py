@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 
 from agents_plugin import server
 from agents_plugin.reach import guarded, server_pid
+from agents_plugin.renewal import build
 
 NAME = "monitor"
 HELP = "watch the panes of one tmux server (started by the plugin)"
@@ -24,11 +25,13 @@ def run(args: Namespace) -> int:
 
 
 def _watch(found: server.Target) -> int:
-    from agents_plugin.monitor import serve
+    # First of all: code that is replaced while it is imported is older than what is there then.
+    version = build()
+    from agents_plugin.serving import serve
 
     pid = server_pid(found)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, 5)
     with contextlib.suppress(OSError):
         os.setsid()  # started by an agent's hook, Ctrl-C in that pane would reach us
-    return serve(found, pid)
+    return serve(found, pid, version)

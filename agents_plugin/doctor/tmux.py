@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 
@@ -11,6 +10,8 @@ from agents_plugin.doctor.finding import Finding, ok, problem, warn
 from agents_plugin.doctor.machine import HOME
 from agents_plugin.host import processes
 from agents_plugin.host.runtime import Runtime
+from agents_plugin.renewal import build
+from agents_plugin.repair import expected_hooks
 from agents_plugin.settings import BY_NAME, Settings
 from agents_plugin.tmux.knock import knock
 from agents_plugin.tmux.probe import Installed, client_version, too_old
@@ -71,12 +72,6 @@ def _aged(version: str, where: str) -> Iterator[Finding]:
         yield problem("tmux", f"{version} {where} is too old: it needs 3.2 or newer")
     else:
         yield ok("tmux", f"{version or 'of unknown version'} {where}")
-
-
-def expected_hooks() -> frozenset[str]:
-    """The hooks we install, by the very file that does."""
-    text = (HOME / "scripts" / "navigation.tmux").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"^set-hook -g ([a-z-]+)\[\d+\]", text, re.MULTILINE))
 
 
 def loaded(found: Installed) -> bool:
@@ -159,8 +154,6 @@ def options(snapshot: Snapshot, settings: Settings, found: Installed) -> Iterato
 
 def monitor(runtime: Runtime, settings: Settings, found: Installed, snapshot: Snapshot) -> Iterator[Finding]:
     """The helper: alive, its age, its code."""
-    from agents_plugin.monitor import build
-
     holder = runtime.holder()
     if not settings.monitor:
         yield ok("monitor", "off (@agents-monitor): each tick of the status line makes one pass")
@@ -186,7 +179,7 @@ def monitor(runtime: Runtime, settings: Settings, found: Installed, snapshot: Sn
     started = processes.started_of(holder.pid)
     age = f", for {_span(time.time() - started)}" if started else ""
     yield ok("monitor", f"process {holder.pid}{age}, version {holder.version or 'unknown'}")
-    if holder.version and holder.version != build():
+    if holder.version and build() not in ("", holder.version):
         yield warn("monitor", "it runs older code than what is installed; it is replaced within a minute")
 
 
