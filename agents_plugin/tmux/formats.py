@@ -40,11 +40,12 @@ def bounded(name: str, otherwise: str | None = None, limit: int = BYTES) -> str:
     return f"#{{?#{{e|<|:#{{n:{name}}},{limit}}},{exact(name)},{_cut(name) if otherwise is None else otherwise}}}"
 
 
-def bounded_all(names: Iterable[str], mark: str) -> str:
+def bounded_all(names: Iterable[str], mark: str, otherwise: str | None = None) -> str:
     """Several texts, each after `mark`, as they are while they are short together: one comparison for all of them."""
     names = tuple(names)
     size = f"#{{n:{''.join(f'#{{{name}}}' for name in names)}}}"
-    whole, cut = ("".join(f"{mark}{form(name)}" for name in names) for form in (exact, _cut))
+    whole = "".join(f"{mark}{exact(name)}" for name in names)
+    cut = "".join(f"{mark}{_cut(name) if otherwise is None else bounded(name, otherwise)}" for name in names)
     return f"#{{?#{{e|<|:{size},{BYTES}}},{whole},{cut}}}"
 
 

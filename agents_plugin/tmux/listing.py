@@ -112,9 +112,9 @@ def pane_format(nonce: str) -> str:
 
 def _server_format(nonce: str) -> str:
     # A setting that is too long is named as such: half a command must not run.
-    texts = [formats.bounded(name, nonce) for name in _SETTINGS]
-    texts += [formats.bounded(name, "", _GLOBAL_BYTES) for name in GLOBAL_OPTIONS]
-    return _format(nonce, "S", _SERVER_FACTS, texts)
+    head = _format(nonce, "S", _SERVER_FACTS, ())
+    settings = formats.bounded_all(_SETTINGS, f">{nonce}:", nonce)
+    return head + settings + "".join(f">{nonce}:{formats.bounded(name, '', _GLOBAL_BYTES)}" for name in GLOBAL_OPTIONS)
 
 
 def _format(nonce: str, kind: str, facts: Iterable[str], texts: Iterable[str]) -> str:
