@@ -52,7 +52,8 @@ class Home:
 
     def events(self) -> list[Event]:
         """What a monitor would find now."""
-        return Spool(self.spool).pending(time.time_ns() // 1_000_000)
+        spool = Spool(self.spool)
+        return [spool.whole(event) for event in spool.pending(time.time_ns() // 1_000_000)]
 
 
 @pytest.fixture
