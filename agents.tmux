@@ -14,17 +14,29 @@ commands() {
     drive="$agents_settings; . $AGENTS_QUOTED"
     agents_quote "$AGENTS_HOME/scripts/poke"
     poke="($agents_settings; . $AGENTS_QUOTED) >/dev/null 2>&1 || true"
+    agents_quote "$AGENTS_HOME/agents.tmux"
+    load="(/bin/sh $AGENTS_QUOTED) >/dev/null 2>&1 || true"
     if [ "$version" = 3.5 ]; then
         # This release alone runs jobs with default-shell, which may be no sh.
         agents_quote "$drive"
         drive="exec /bin/sh -c $AGENTS_QUOTED"
         agents_quote "$poke"
         poke="exec /bin/sh -c $AGENTS_QUOTED"
+        agents_quote "$load"
+        load="exec /bin/sh -c $AGENTS_QUOTED"
     fi
+}
+
+# What stays when we are switched off: the hook that hears of being switched on.
+switch() {
+    agents_quote "$load"
+    printf 'set-environment -gh AGENTS_LOAD %s\n' "$AGENTS_QUOTED"
+    cat "$AGENTS_HOME/scripts/switch.tmux"
 }
 
 # The batch: tmux's own language on standard output.
 batch() {
+    switch
     cat "$AGENTS_HOME/scripts/rollup.tmux" "$AGENTS_HOME/scripts/navigation.tmux"
     agents_quote "$drive"
     printf 'set-environment -gh AGENTS_DRIVE %s\n' "$AGENTS_QUOTED"
@@ -73,7 +85,8 @@ read_options() {
         right*) right=$right${right:+$newline}$line ;;
         esac
     done <<OPTIONS
-$(agents_tmux display-message -p 'agents.tmux version #{version}' \; \
+$(agents_tmux set-environment -ghu AGENTS_CHANGED \; \
+        display-message -p 'agents.tmux version #{version}' \; \
         display-message -p 'agents.tmux enabled #{@agents-enabled}' \; \
         display-message -p 'agents.tmux monitor #{@agents-monitor}' \; \
         display-message -p 'agents.tmux status-left' \; show-options -gqv status-left \; \
@@ -98,8 +111,15 @@ main() {
     AGENTS_HOME=$(CDPATH= cd -- "$AGENTS_HOME" && pwd) || return 0
     . "$AGENTS_HOME/scripts/lib.sh"
     agents_server || return 0
+    AGENTS_OLD=
     read_options
-    [ -n "$version" ] || return 0
+    if [ -z "$version" ]; then
+        # Only a tmux before 3.2 refuses -N; what shows a message starts no server there either.
+        AGENTS_OLD=1
+        version=$(agents_tmux -V)
+        version=${version##* }
+        old || return 0
+    fi
     if old; then
         agents_say "this tmux is too old, it needs 3.2 or newer"
         return 0
@@ -107,7 +127,13 @@ main() {
     case $enabled in
     off | 0 | no | false)
         /bin/sh "$AGENTS_HOME/scripts/uninstall"
-        return 0
+        commands
+        switch | agents_tmux source-file -
+        # Switched on again while we took everything away.
+        read_options
+        case $enabled in
+        off | 0 | no | false) return 0 ;;
+        esac
         ;;
     esac
     if agents_runtime; then
@@ -130,7 +156,10 @@ main() {
     set -- source-file -
     [ "$left_found" = no ] || set -- "$@" \; set-option -g status-left "$left"
     [ "$right_found" = no ] || set -- "$@" \; set-option -g status-right "$right"
-    batch | agents_tmux "$@"
+    enabled=$(batch | agents_tmux "$@" \; show-options -gqv @agents-enabled)
+    case $enabled in
+    off | 0 | no | false) exec /bin/sh "$AGENTS_HOME/agents.tmux" ;; # switched off meanwhile
+    esac
 
     # Somebody repairs what was overwritten: the rest is at work already.
     [ "${1:-}" != again ] || return 0

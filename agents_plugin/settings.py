@@ -52,7 +52,7 @@ def _look() -> tuple[Option, ...]:
 GLYPHS = {"blocked": ("▲", "!"), "working": ("●", "*"), "idle": ("○", "o"), "done": ("■", "#"), "unknown": ("□", "?")}
 
 OPTIONS: tuple[Option, ...] = (
-    Option("@agents-enabled", "on", Kind.FLAG, "`off` loads nothing"),
+    Option("@agents-enabled", "on", Kind.FLAG, "`off` takes everything away and runs nothing; `on` brings it back"),
     Option(
         "@agents-monitor", "on", Kind.FLAG, "keep one warm helper per tmux server; `off` runs one pass per status tick"
     ),

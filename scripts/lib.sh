@@ -1,11 +1,18 @@
 # Shared by our shell scripts, which source it after setting AGENTS_HOME (the plugin's directory). POSIX sh.
 
-# AGENTS_SERVER: the pid of the tmux server around us, from TMUX (socket,pid,session; the socket may hold commas).
+# AGENTS_SERVER, AGENTS_SOCKET: pid and socket of the tmux server around us, from TMUX (socket,pid,session; the socket may
+# hold commas).
 agents_server() {
     AGENTS_SERVER=${TMUX:-}
     AGENTS_SERVER=${AGENTS_SERVER%,*}
+    AGENTS_SOCKET=${AGENTS_SERVER%,*}
     AGENTS_SERVER=${AGENTS_SERVER##*,}
     case $AGENTS_SERVER in '' | *[!0-9]*) return 1 ;; esac
+}
+
+# Whether our server has ended: what works for it in the background ends too. One of another user may not be signalled.
+agents_gone() {
+    ! kill -0 "${AGENTS_SERVER:-0}" 2>/dev/null && ! ps -p "${AGENTS_SERVER:-0}" >/dev/null 2>&1
 }
 
 # AGENTS_PLACE: the value of an XDG variable, else the default. A relative one is ignored, as the XDG specification wants.
@@ -103,14 +110,17 @@ agents_python() {
         *) agents_given && agents_own_file "$agents_file" && agents_closed "$agents_file" || continue ;;
         esac
         [ -f "$agents_file" ] && [ -r "$agents_file" ] && IFS= read -r AGENTS_PYTHON <"$agents_file"
-        [ -n "$AGENTS_PYTHON" ] && [ -x "$AGENTS_PYTHON" ] && return 0
+        [ -f "$AGENTS_PYTHON" ] && [ -x "$AGENTS_PYTHON" ] && return 0
     done
     AGENTS_PYTHON=
     return 1
 }
 
-# tmux, also when PATH is too short for it: then the server's own executable, or where it usually is. -u keeps glyphs.
+# The one way our shell calls tmux: at the socket of the server around us, which it never starts (list-keys and others
+# would; -N came with 3.2). Also when PATH is too short: then the server's own executable, or where it usually is.
+# -u keeps glyphs. AGENTS_OLD leaves out -N, which an older tmux refuses.
 agents_tmux() {
+    [ -n "${AGENTS_SOCKET:-}" ] || agents_server || return 1
     if [ -z "${AGENTS_TMUX:-}" ]; then
         AGENTS_TMUX=tmux
         if ! command -v tmux >/dev/null 2>&1; then
@@ -121,7 +131,11 @@ agents_tmux() {
             done
         fi
     fi
-    "$AGENTS_TMUX" -u "$@"
+    if [ -n "${AGENTS_OLD:-}" ]; then
+        "$AGENTS_TMUX" -u -S "$AGENTS_SOCKET" "$@"
+    else
+        "$AGENTS_TMUX" -u -N -S "$AGENTS_SOCKET" "$@"
+    fi
 }
 
 # AGENTS_QUOTED: a text as one word, for sh and for tmux alike.

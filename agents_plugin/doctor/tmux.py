@@ -14,8 +14,8 @@ from agents_plugin.renewal import build
 from agents_plugin.repair import expected_hooks
 from agents_plugin.settings import BY_NAME, Settings
 from agents_plugin.tmux.knock import knock
-from agents_plugin.tmux.probe import Installed, client_version, too_old
-from agents_plugin.tmux.runner import TmuxNotFound
+from agents_plugin.tmux.probe import Installed, too_old
+from agents_plugin.tmux.runner import TmuxNotFound, client_version
 
 DRIVER = "#(#{AGENTS_DRIVE})"
 #: Noted by others, and looked at afresh by us.
@@ -149,7 +149,7 @@ def options(snapshot: Snapshot, settings: Settings, found: Installed) -> Iterato
     if not problems:
         yield ok("options", f"{len(snapshot.settings)} set")
     if not settings.enabled:
-        yield warn("options", "@agents-enabled is off: nothing is loaded")
+        yield warn("options", "@agents-enabled is off: nothing runs")
 
 
 def monitor(runtime: Runtime, settings: Settings, found: Installed, snapshot: Snapshot) -> Iterator[Finding]:

@@ -8,22 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agents_plugin.tmux.contract import INDEX
-from agents_plugin.tmux.knock import PATIENCE_S
-from agents_plugin.tmux.runner import Runner, TmuxError, find_tmux, spawn
+from agents_plugin.tmux.runner import Runner
 
 _KEY = re.compile(r"bind-key\s+(?:-r\s+)?-T prefix\s+(\S+)\s+(.*)")
 _HOOK = re.compile(r"([a-z-]+)(?:\[([0-9]{1,9})\])?(?: |$)")
 _ID = re.compile(r"[$@%]\d+")
-
-
-def client_version(server_pid: int | None = None) -> tuple[str, str]:
-    """(version, path) of the tmux that commands run; version "" when it does not say. Raises TmuxNotFound."""
-    path = find_tmux(server_pid)
-    try:
-        out, _, _ = spawn([path, "-V"], {}, None, PATIENCE_S)
-    except (OSError, TmuxError):
-        return "", path
-    return out.decode("utf-8", "replace").strip().removeprefix("tmux "), path
 
 
 def too_old(version: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents_plugin.tmux.knock import knock
+from agents_plugin.tmux.knock import PATIENCE_S, knock
 
 #: Seconds a tmux process may take: a healthy server answers in milliseconds, a stuck one must not stall a pass.
 DEADLINE = 3.0
@@ -86,6 +86,16 @@ def find_tmux(server_pid: int | None = None) -> str:
         if found:
             return found
     raise TmuxNotFound("no tmux on PATH, beside the server or in the usual directories")
+
+
+def client_version(server_pid: int | None = None) -> tuple[str, str]:
+    """(version, path) of the tmux that commands run; version "" when it does not say. Raises TmuxNotFound."""
+    path = find_tmux(server_pid)
+    try:
+        out, _, _ = spawn([path, "-V"], {}, None, PATIENCE_S)
+    except (OSError, TmuxError):
+        return "", path
+    return out.decode("utf-8", "replace").strip().removeprefix("tmux "), path
 
 
 def server_executable(server_pid: int | None) -> str:
@@ -166,7 +176,8 @@ class Runner:
 
     def _once(self, args: tuple[str, ...], stdin: str | None) -> Output:
         self.processes += 1
-        argv = [self.binary, "-u", "-S", self.socket, *args]
+        # -N: list-keys, among others, starts a server where there is none. A tmux before 3.2 refuses it.
+        argv = [self.binary, "-u", "-N", "-S", self.socket, *args]
         data = None if stdin is None else stdin.encode("utf-8", "surrogateescape")
         try:
             out, err, code = spawn(argv, self.environment, data, self.deadline)
