@@ -153,6 +153,7 @@ main() {
     left=$placed left_found=$found
     place "$right"
     right=$placed right_found=$found
+    again=${1:-}
     set -- source-file -
     [ "$left_found" = no ] || set -- "$@" \; set-option -g status-left "$left"
     [ "$right_found" = no ] || set -- "$@" \; set-option -g status-right "$right"
@@ -162,7 +163,7 @@ main() {
     esac
 
     # Somebody repairs what was overwritten: the rest is at work already.
-    [ "${1:-}" != again ] || return 0
+    [ "$again" != again ] || return 0
     # Detached: a job of tmux ends when nobody holds its output any more.
     AGENTS_HOME=$AGENTS_HOME AGENTS_RUN=$AGENTS_RUN /bin/sh "$AGENTS_HOME/scripts/after-load" "$PPID" &
 }

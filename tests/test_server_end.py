@@ -174,4 +174,4 @@ def test_python_calls_tmux_in_one_place() -> None:
         if re.search(r"\bsubprocess\.(run|Popen|call|check_\w+)\(|\bspawn\(|\bos\.exec\w+\(", text):
             seen.add(name)
     # Each runs something else: sh with a script of ours, a person's alert command, an agent's version, Python itself.
-    assert {"repair.py", "monitor.py", "commands/uninstall.py"} <= seen
+    assert {"repair.py", "commands/uninstall.py"} <= seen
