@@ -21,7 +21,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 #: Files that were renamed or are gone would stay for good: the oldest entry makes room.
 _MAX_FILES = 256
 #: The code that checks manifests: what it accepted before it changed is checked anew.
-_CHECKERS = ("manifest", "matchers", "asking", "regions", "hooks", "schema")
+_CHECKERS = ("manifest", "matchers", "asking", "regions", "hooks", "hookrules", "schema")
 
 
 class ManifestCache:

@@ -14,7 +14,9 @@ import pytest
 import agents_plugin.cycle
 import agents_plugin.events
 import agents_plugin.owners
-from agents_plugin.core.hooks import build_hooks, interpret, session_in
+import agents_plugin.reports
+from agents_plugin.core.hookrules import build_hooks
+from agents_plugin.core.hooks import interpret, session_in
 from agents_plugin.core.plan import Published
 from agents_plugin.host.faults import _KEPT, NAMED, STAYS_S, Faults
 from agents_plugin.host.guard import AlarmGuard
@@ -55,7 +57,7 @@ def failing(real: Callable[..., Any], pane: str) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     "place",
     [
-        (agents_plugin.cycle, "parse_report"),
+        (agents_plugin.reports, "parse_report"),
         (agents_plugin.cycle, "plan_look"),
         (agents_plugin.cycle, "situation"),
         (agents_plugin.cycle, "plan"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_plugin.core.hooks import build_hooks, interpret
+from agents_plugin.core.hookrules import build_hooks
+from agents_plugin.core.hooks import interpret
 from agents_plugin.core.memory import Memory
 from agents_plugin.core.memory import load as load_memory
 from agents_plugin.core.plan import Published

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from agents_plugin.core import hooks
-from agents_plugin.core.hooks import build_hooks, interpret
+from agents_plugin.core import hookrules
+from agents_plugin.core.hookrules import build_hooks
+from agents_plugin.core.hooks import interpret
 from agents_plugin.manifests import _loader
 from tests.support import ROOT
 
@@ -25,8 +26,8 @@ def test_the_example_works() -> None:
 
 def test_every_key_is_named() -> None:
     words = set(re.findall(r"\w+", page()))
-    assert words >= hooks._TOP
-    assert words >= hooks._RULE
-    assert hooks._TASKS - {"id"} <= words
-    assert words >= hooks._TESTS
-    assert {*hooks.TURNS, *hooks.SESSIONS} <= words
+    assert words >= hookrules._TOP
+    assert words >= hookrules._RULE
+    assert hookrules._TASKS - {"id"} <= words
+    assert words >= hookrules._TESTS
+    assert {*hookrules.TURNS, *hookrules.SESSIONS} <= words

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents_plugin.core.hooks import build_hooks, interpret, session_in
+from agents_plugin.core.hookrules import build_hooks
+from agents_plugin.core.hooks import interpret, session_in
 from agents_plugin.core.schema import ManifestError
 from agents_plugin.core.states import State
 from tests.stories import hooks_of

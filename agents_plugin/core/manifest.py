@@ -9,7 +9,8 @@ from typing import Any as Value
 
 from agents_plugin.core import matchers as m
 from agents_plugin.core.asking import Asking, build_asked
-from agents_plugin.core.hooks import Hooks, build_hooks
+from agents_plugin.core.hookrules import build_hooks
+from agents_plugin.core.hooks import Hooks
 from agents_plugin.core.regions import BOX, CURSOR_LINE, SCREEN, Region
 from agents_plugin.core.schema import (
     ManifestError,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from agents_plugin.core.numbers import parse_int
 from agents_plugin.host.files import open_regular, read_open
 
 #: Where nothing is and nothing is made: the directory of who has none.
@@ -46,7 +47,7 @@ def namespace() -> str:
     """The number of the pid namespace our pids count in: a container has its own. "" where there are none."""
     with contextlib.suppress(OSError):
         number = os.readlink("/proc/self/ns/pid").removeprefix("pid:[").removesuffix("]")  # noqa: PTH115  not a path
-        return number if number.isascii() and number.isdigit() else ""
+        return number if parse_int(number) is not None else ""
     return ""
 
 
