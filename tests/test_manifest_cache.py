@@ -120,7 +120,9 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     assert len(Catalog((BUNDLED,), ManifestCache(blocked / "manifests.json")))
 
 
-def test_where_it_lives() -> None:
+def test_where_it_lives(tmp_path: Path) -> None:
     assert cache_file({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/agents.tmux/manifests.json")
-    assert cache_file({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/agents.tmux/manifests.json")
+    home = str(tmp_path)
+    assert cache_file({"XDG_CACHE_HOME": "relative", "HOME": home}) == tmp_path / ".cache/agents.tmux/manifests.json"
+    assert cache_file({"HOME": str(tmp_path / "none")}) is None
     assert cache_file({}) is None
