@@ -287,7 +287,7 @@ def soaking(runs: int) -> bool:
     """Bytes and descriptors that passes over changing panes leave behind, after the first fifth of them."""
     with tempfile.TemporaryDirectory(prefix="agents-bench-") as place:
         _, first, *_, last = soak(Path(place), runs * 100)
-    fine = say("soak_bytes_per_pass", 100, (last.own - first.own) / (last.passes - first.passes), passes=last.passes)
+    fine = say("soak_bytes_per_pass", 500, (last.own - first.own) / (last.passes - first.passes), passes=last.passes)
     return say("soak_descriptors", 0, last.descriptors - first.descriptors, own_mb=last.own / 1e6) and fine
 
 
