@@ -26,6 +26,8 @@ from agents_plugin.tmux.runner import ServerGone, TmuxError
 BUSY_S, ASKED_S, QUIET_S, POKED_S = 1.0, 1.5, 3.0, 0.25
 #: Seconds a poke keeps passes frequent, between looks at records and processes, and between checks of ourselves.
 POKE_LASTS_S, GLANCE_S, SELF_CHECK_S = 2.0, 0.25, 60.0
+#: Seconds in which whoever switches us off ends us.
+SWITCHED_S = 1.5
 #: The same glance while nothing happens: half the cost of a machine at rest.
 QUIET_GLANCE_S = 0.5
 #: Seconds between the two looks at an old beat; longer than any pause between passes.
@@ -113,6 +115,8 @@ class Monitor:
             while not self.stopped:
                 self.runtime.beat()
                 if last is not None and not (last.settings.enabled and last.settings.monitor):
+                    if not last.settings.enabled:
+                        self._switch_off()
                     break
                 if self._between(last):
                     return True
@@ -123,6 +127,14 @@ class Monitor:
             self.poke.close()
             self.lock.release()
         return False
+
+    def _switch_off(self) -> None:
+        """Have everything taken away, unless our hook has seen to it: then we are told to end."""
+        until = time.monotonic() + SWITCHED_S
+        while not self.stopped and (left := until - time.monotonic()) > 0:
+            self.poke.wait(min(left, GLANCE_S))
+        if not self.stopped:
+            repair.switch_off(self.cycle.runner, self.server_pid)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopped = True

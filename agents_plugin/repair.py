@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -32,7 +33,7 @@ def hooks(runner: Runner, server_pid: int) -> bool:
     have = installed(runner)
     if _LOADED not in have.aliases or expected_hooks() <= have.hooks:
         return False
-    environment = {**os.environ, "TMUX": f"{runner.socket},{server_pid},0"}
+    environment = _inside(runner, server_pid)
     try:
         subprocess.run(
             ["/bin/sh", str(ENTRY), "again"],
@@ -46,3 +47,20 @@ def hooks(runner: Runner, server_pid: int) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return True
+
+
+def switch_off(runner: Runner, server_pid: int) -> None:
+    """Run the entry beside us: while `@agents-enabled` is off it takes everything away."""
+    with contextlib.suppress(OSError):  # the plugin is gone: nothing starts us again either
+        subprocess.Popen(
+            ["/bin/sh", str(ENTRY)],
+            env=_inside(runner, server_pid),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+def _inside(runner: Runner, server_pid: int) -> dict[str, str]:
+    return {**os.environ, "TMUX": f"{runner.socket},{server_pid},0"}

@@ -94,14 +94,13 @@ def test_switched_off_while_it_loads(ready: Server) -> None:
 
 
 def test_off_without_the_hook_that_hears_of_it(ready: Server) -> None:
-    """Somebody wiped it: the helper ends by itself, and the driver takes the rest away instead of starting another."""
+    """Somebody wiped it, and no status line is drawn: the helper sees it with its next pass."""
     before = without_switch(picture(ready))
     pane = ready.format("main:", "#{pane_id}")
     load(ready)
     settle(ready)
     wait_for(lambda: monitor_pid(ready))
     wait_for(lambda: not (run_directory(ready) / "loading").exists(), what="loaded")
-    ready.attach("main")
     ready.cmd("set-hook", "-gu", "after-set-option[4711]")
     ready.cmd("set-option", "-g", "@agents-enabled", "off")
     wait_for(lambda: gone(ready, before, pane), what="nothing of ours left")
