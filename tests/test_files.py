@@ -160,11 +160,12 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 OPENERS = {
     "host/files.py": "this is the reader",
     "host/processes.py": "/proc",
+    "host/directories.py": "/proc",
     "host/runtime.py": "writes its own files, the FIFO, /proc/uptime",
     "host/alerts.py": "a terminal, to write",
     "integrations/files.py": "writes",
     "integrations/bridgefile.py": "a file of the plugin",
-    "doctor/tmux.py": "a file of the plugin",
+    "repair.py": "a file of the plugin",
     "__main__.py": "/dev/null",
     "fixture.py": "writes",
     "tape.py": "a file somebody named",
