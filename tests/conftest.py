@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import leftovers
 from tests.stage import Stage
 from tests.support import Client, Server, TmuxBinary, available_tmux, wait_for
 
 __all__ = ["Client", "Server", "wait_for"]
 
+_RUN = pytest.StashKey[str]()
 _BINARIES = available_tmux()
 
 # A change is judged by the same examples every time, on any machine; HYPOTHESIS_PROFILE=search finds new ones.
@@ -28,8 +32,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name our marks, so that `--strict-markers` knows them."""
+    """Name our marks, so that `--strict-markers` knows them; mark what this run starts."""
+    workers = getattr(config, "workerinput", None)
+    config.stash[_RUN] = workers["agents_run"] if workers else uuid.uuid4().hex
+    # The workers of xdist set it themselves: started with it they would look like something left behind.
+    if workers or not getattr(config.option, "numprocesses", None):
+        os.environ[leftovers.VARIABLE] = config.stash[_RUN]
     config.addinivalue_line("markers", "versions: run on every tmux version that can be had, not only the system's")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist which run it is part of."""
+    node.workerinput["agents_run"] = node.config.stash[_RUN]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that leaves a tmux or a process of ours behind, name it, and end it."""
+    if hasattr(session.config, "workerinput"):
+        return
+    found = leftovers.left(session.config.stash[_RUN])
+    for pid, command in found.items():
+        print(f"\nleft behind: {pid} {command}")
+    leftovers.end(found)
+    if found:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_report_header() -> str:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tests import leftovers
+
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,9 +92,12 @@ class Server:
     """A private tmux server with its own HOME, XDG directories and TMPDIR, gone with `kill()`.
 
     `env` is the environment of the server and of everything started through this object; change it before `start()`.
+    `beside`: its socket lies in the directory of another server, which ends later.
     """
 
-    def __init__(self, binary: TmuxBinary, base: Path, label: str = "t", config: str = "/dev/null") -> None:
+    def __init__(
+        self, binary: TmuxBinary, base: Path, label: str = "t", config: str = "/dev/null", beside: Server | None = None
+    ) -> None:
         self.binary = binary
         self.version = binary.version
         self.base = base
@@ -100,7 +105,8 @@ class Server:
         self.config = config
         self.home = base / "home"
         # A socket path may have 107 bytes; pytest's own directories can be longer than that.
-        self.sockets = Path(tempfile.mkdtemp(prefix="at-", dir="/tmp"))
+        self.sockets: Path = beside.sockets if beside else Path(tempfile.mkdtemp(prefix="at-", dir="/tmp"))
+        self._guest = beside is not None
         self.socket = str(self.sockets / f"tmux-{os.getuid()}" / label)
         self.clients: list[Client] = []
         self.env = self._environment()
@@ -117,17 +123,22 @@ class Server:
         }
         for place in places.values():
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return {name: str(place) for name, place in places.items()} | {
-            # Scripts call plain `tmux`: they must meet the client that matches this server.
-            "PATH": f"{Path(self.binary.path).parent}:{os.environ['PATH']}",
-            "TMUX_TMPDIR": str(self.sockets),
-            "SHELL": "/bin/sh",
-            "ENV": "/dev/null",
-            "PS1": "$ ",
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "LC_ALL": "C.UTF-8",
-        }
+        run = {leftovers.VARIABLE: os.environ[leftovers.VARIABLE]} if leftovers.VARIABLE in os.environ else {}
+        return (
+            {name: str(place) for name, place in places.items()}
+            | run
+            | {
+                # Scripts call plain `tmux`: they must meet the client that matches this server.
+                "PATH": f"{Path(self.binary.path).parent}:{os.environ['PATH']}",
+                "TMUX_TMPDIR": str(self.sockets),
+                "SHELL": "/bin/sh",
+                "ENV": "/dev/null",
+                "PS1": "$ ",
+                "TERM": "xterm-256color",
+                "LANG": "C.UTF-8",
+                "LC_ALL": "C.UTF-8",
+            }
+        )
 
     @property
     def argv(self) -> list[str]:
@@ -227,7 +238,8 @@ class Server:
         self.run("kill-server")
         with suppress(AssertionError):
             wait_for(lambda: not pid or not alive(pid), timeout=5, what="server gone")
-        shutil.rmtree(self.sockets, ignore_errors=True)
+        if not self._guest:
+            shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 def alive(pid: int) -> bool:

@@ -222,9 +222,7 @@ def test_status_is_the_segment_without_styles(server: Server) -> None:
 
 
 def test_case_158_two_servers_never_cross(server: Server, tmux_bin: TmuxBinary, tmp_path: Path) -> None:
-    other = Server(tmux_bin, tmp_path / "b", label="b")
-    other.sockets, other.socket = server.sockets, str(Path(server.socket).with_name("b"))
-    other.env["TMUX_TMPDIR"] = server.env["TMUX_TMPDIR"]
+    other = Server(tmux_bin, tmp_path / "b", label="b", beside=server)
     try:
         other.start()
         state(other, "%0", "blocked:1700000000")
