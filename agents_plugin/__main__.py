@@ -38,21 +38,23 @@ def usage() -> str:
 def main(arguments: list[str]) -> int:
     """Runs one command. Exit codes: 0 fine, 1 it failed, 2 it was asked wrongly."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(usage())
+        sys.stdout.write(usage() + "\n")
         return 0 if arguments else 2
     name, *rest = arguments
     if name in ("--version", "version"):
         from agents_plugin import __version__
 
-        print(f"agents.tmux {__version__}")
+        sys.stdout.write(f"agents.tmux {__version__}\n")
         return 0
     if name.replace("-", "_") not in names():
-        print(f"agents: there is no command {name}; `agents help` lists them", file=sys.stderr)
+        from agents_plugin.streams import complain
+
+        complain("", f"there is no command {name}; `agents help` lists them")
         return 2
-    from argparse import ArgumentParser
+    from agents_plugin.arguments import Parser
 
     module = command(name)
-    parser = ArgumentParser(prog=f"agents {module.NAME}", description=module.HELP)
+    parser = Parser(prog=f"agents {module.NAME}", description=module.HELP)
     module.configure(parser)
     try:
         return int(module.run(parser.parse_args(rest)))
@@ -63,9 +65,12 @@ def main(arguments: list[str]) -> int:
     except Exception as error:
         from agents_plugin.host.faults import described
 
-        print(f"agents {module.NAME}: an error nobody thought of: {described(error)}", file=sys.stderr)
+        complain(module.NAME, f"an error nobody thought of: {described(error)}")
         return 1
 
 
 if __name__ == "__main__":
+    from agents_plugin.streams import install
+
+    install()
     raise SystemExit(main(sys.argv[1:]))

@@ -10,9 +10,8 @@ from agents_plugin.core.attention import Mark, Waiting
 from agents_plugin.core.evidence import ClientRow, Snapshot, Verdict
 from agents_plugin.core.fold import Decision
 from agents_plugin.core.numbers import parse_int
-from agents_plugin.core.plan import TEXT_CELLS
 from agents_plugin.core.states import Source
-from agents_plugin.core.text import clean
+from agents_plugin.core.text_forms import for_format, from_format
 from agents_plugin.settings import Settings
 from agents_plugin.subject import Subject
 
@@ -103,7 +102,7 @@ def paced(subject: Subject, decision: Decision, mono: int) -> Decision:
     there = published.options.get("@agent_status_text", "")
     if verdict is None or not verdict.text or verdict.source is Source.REPORT:
         return decision
-    if verdict.text == there or clean(verdict.text, TEXT_CELLS) == there:
+    if for_format(verdict.text) == there:
         return decision
     moved = (published.state, published.options.get("@agent_detail")) != (verdict.state.value, verdict.detail)
     due = mind.text_mono + TEXT_MS
@@ -111,4 +110,4 @@ def paced(subject: Subject, decision: Decision, mono: int) -> Decision:
         mind.text_mono = mono
         return decision
     mind.due_mono = due if mind.due_mono is None else min(due, mind.due_mono)
-    return replace(decision, verdict=replace(verdict, text=there))
+    return replace(decision, verdict=replace(verdict, text=from_format(there)))

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from agents_plugin import repair
-from agents_plugin.core.text import strip_controls
+from agents_plugin.core.text_forms import for_program
 from agents_plugin.cycle import Cycle, Pass, Subject
 from agents_plugin.host import alerts, processes
 from agents_plugin.host.faults import Faults, described
@@ -282,13 +282,13 @@ def facts(subject: Subject) -> Mapping[str, str]:
     row = subject.row
     return {
         "AGENT_PANE": row.pane_id,
-        "AGENT_NAME": subject.identity.agent if subject.identity else "",
+        "AGENT_NAME": for_program(subject.identity.agent) if subject.identity else "",
         "AGENT_STATE": str(verdict.state) if verdict else "",
-        "AGENT_DETAIL": (verdict.detail or "") if verdict else "",
-        "AGENT_TEXT": strip_controls(verdict.text) if verdict else "",
-        "AGENT_SESSION": strip_controls(row.session_name),
-        "AGENT_WINDOW": strip_controls(row.window_name),
-        "AGENT_DIR": strip_controls(row.path),
+        "AGENT_DETAIL": for_program(verdict.detail or "") if verdict else "",
+        "AGENT_TEXT": for_program(verdict.text) if verdict else "",
+        "AGENT_SESSION": for_program(row.session_name),
+        "AGENT_WINDOW": for_program(row.window_name),
+        "AGENT_DIR": for_program(row.path),
     }
 
 

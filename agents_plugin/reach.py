@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from agents_plugin import server
 from agents_plugin.core.numbers import MAX_PID, parse_int
 from agents_plugin.core.text import strip_controls
 from agents_plugin.host.directories import RuntimeRefused
+from agents_plugin.streams import complain
 from agents_plugin.tmux.runner import (
     Runner,
     ServerGone,
@@ -50,21 +50,20 @@ def guarded(name: str, args: Namespace, body: Callable[[server.Target], int]) ->
     try:
         return body(found)
     except Refused as refused:
-        print(f"agents {name}: {strip_controls(str(refused))}", file=sys.stderr)
+        complain(name, str(refused))
         return refused.code
     except RuntimeRefused as refused:
-        print(f"agents {name}: {strip_controls(str(refused))}", file=sys.stderr)
+        complain(name, str(refused))
         return 1
     except TmuxError as error:
-        print(f"agents {name}: {told(error, found.socket)}", file=sys.stderr)
+        complain(name, told(error, found.socket))
         return 1
     except ImportError as error:
         missing = error.name or str(error).rpartition(" ")[2].strip("'\"")
         if missing.partition(".")[0] == "agents_plugin":
-            gone = f"the plugin's own {strip_controls(missing)} is not there: it is being updated, or was moved"
-            print(f"agents {name}: {gone}", file=sys.stderr)
+            complain(name, f"the plugin's own {missing} is not there: it is being updated, or was moved")
             return 1
-        print(f"agents {name}: this Python has no {missing}; run scripts/bootstrap", file=sys.stderr)
+        complain(name, f"this Python has no {missing}; run scripts/bootstrap")
         return 1
 
 

@@ -15,10 +15,10 @@ from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.plan import Published
 from agents_plugin.core.report import parse_report
 from agents_plugin.core.states import STATE_ORDER, Source, State, Tier
+from agents_plugin.core.text_forms import from_format
 from agents_plugin.tmux.contract import report_variable
 
 SCHEMA = 1
-_DOUBLED = re.compile(r"(?<!#)((?:##)+)\[")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 _SEGMENT = re.compile(r"##|#\[[^\]]*\]")
 
@@ -124,8 +124,8 @@ def agent_row(pane: Pane, now_ms: int, host: str, server: str) -> AgentRow | Non
         confidence=confidence(pane, state, source if told else None, at),
         identity=identity.how if identity and identity.how else None,
         evidence_age_ms=max(0, now_ms - at) if told and at is not None else None,
-        display_name=options.get("@agent_display_name"),
-        status_text=undoubled(options["@agent_status_text"]) if "@agent_status_text" in options else None,
+        display_name=_original(options.get("@agent_display_name")),
+        status_text=_original(options.get("@agent_status_text")),
         title=row.title,
         command=row.command,
         dir=row.path,
@@ -178,9 +178,8 @@ def published_state(published: Published) -> State | None:
         return None
 
 
-def undoubled(text: str) -> str:
-    """A published text as it was meant: `#` is doubled before `[` so that tmux draws it."""
-    return _DOUBLED.sub(lambda found: "#" * (len(found[1]) // 2) + "[", text)
+def _original(value: str | None) -> str | None:
+    return None if value is None else from_format(value)
 
 
 def unstyled(segment: str) -> str:

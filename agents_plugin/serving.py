@@ -15,6 +15,7 @@ from agents_plugin.host.runtime import open_runtime
 from agents_plugin.integrations.work import follow_the_plugin
 from agents_plugin.monitor import Monitor, take_lock
 from agents_plugin.server import Target
+from agents_plugin.streams import note
 
 
 def serve(target: Target, server_pid: int, version: str) -> int:
@@ -26,7 +27,7 @@ def serve(target: Target, server_pid: int, version: str) -> int:
         holder = runtime.holder()
         if holder is None or not runtime.hangs():
             return 0
-        print(f"process {holder.pid} hangs and cannot be ended", file=sys.stderr)
+        note(f"process {holder.pid} hangs and cannot be ended")
         return 1
     try:
         follow_the_plugin(os.environ)

@@ -9,6 +9,7 @@ from enum import Enum
 
 from agents_plugin.core.numbers import parse_float
 from agents_plugin.core.text import strip_controls
+from agents_plugin.core.text_forms import for_person
 
 STATES = ("blocked", "working", "idle", "done", "unknown")
 
@@ -23,6 +24,7 @@ class Kind(str, Enum):
     TEXT = "text"
     KEY = "key"
     COLOUR = "colour"
+    MARK = "mark"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Option:
 def _look() -> tuple[Option, ...]:
     colours = {"blocked": "red", "working": "yellow", "idle": "default", "done": "green", "unknown": "default"}
     glyphs = tuple(
-        Option(f"@agents-glyph-{state}", "", Kind.TEXT, f"the mark of {state}, instead of `{uni}` or ascii `{plain}`")
+        Option(f"@agents-glyph-{state}", "", Kind.MARK, f"the mark of {state}, instead of `{uni}` or ascii `{plain}`")
         for state, (uni, plain) in GLYPHS.items()
     )
     return glyphs + tuple(
@@ -111,7 +113,10 @@ TOO_LONG = "\0"
 
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
 #: A colour as tmux writes it, and attributes behind it: `red`, `colour208`, `#ff8700`, `red,bold`.
-_COLOUR = re.compile(r"([A-Za-z]+[A-Za-z0-9]*|#[0-9A-Fa-f]{6})(,[a-z]+)*")
+COLOUR = r"([A-Za-z][A-Za-z0-9]*|[#]" + "[0-9A-Fa-f]" * 6 + ")(,[a-z][a-z-]*)*"
+_COLOUR = re.compile(COLOUR)
+#: Cells a mark may have.
+MARK_CELLS = 16
 _TRUE = {"on", "1", "yes", "true"}
 _FALSE = {"off", "0", "no", "false"}
 
@@ -166,8 +171,7 @@ def parse(values: Mapping[str, str]) -> Settings:
             return option.default
         problem = _problem(option, value)
         if problem:
-            instead = "" if option.kind is Kind.COLOUR else f"; using {option.default!r}"
-            problems.append(f"{name} is {strip_controls(value)[:40]!r}, {problem}{instead}")
+            problems.append(f"{name} is {strip_controls(value)[:40]!r}, {problem}; using {option.default!r}")
             return option.default
         return value
 
@@ -215,7 +219,9 @@ def _problem(option: Option, value: str) -> str:
     if option.kind is Kind.WORDS and not set(value.split()) <= set(option.choices):
         return f"not words out of {', '.join(option.choices)}"
     if option.kind is Kind.COLOUR and not _COLOUR.fullmatch(value):
-        return "not a colour tmux knows (`colour208`, `red`, `#ff8700`, `red,bold`): it is drawn without one"
+        return "not a colour tmux knows (`colour208`, `red`, `#ff8700`, `red,bold`)"
+    if option.kind is Kind.MARK and for_person(value, MARK_CELLS) != value:
+        return f"not one line of at most {MARK_CELLS} cells"
     return ""
 
 

@@ -1,33 +1,24 @@
-"""What commands print for people: text of others made harmless, tables cut to the width, colour on a terminal only."""
+"""What commands print: lines, tables cut to the width, colour on a terminal only, JSON, complaints."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agents_plugin.core.text import clip, strip_controls, width
+from agents_plugin.core.text import clip, width
+from agents_plugin.core.text_forms import for_json
+from agents_plugin.streams import cleaned, painted
 
 #: Columns where there is no terminal: a pipe, or tmux's view mode.
 COLUMNS = 100
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _INDEXED = re.compile(r"colou?r(\d{1,3})")
 _RGB = re.compile(r"#([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})")
-
-
-def plain(text: str, cells: int = 400) -> str:
-    """Text of others for a terminal: one line without control characters, clipped to `cells`."""
-    return clip(strip_controls(text[: cells * 16 + 4096]), cells)
-
-
-def drawn(text: str, cells: int) -> str:
-    """A row of a screen for a terminal: as `plain`, but every blank stays where it is."""
-    return clip("".join(char if char.isprintable() else " " for char in text[: cells * 16]), cells)
 
 
 def columns() -> int:
@@ -51,7 +42,7 @@ def colourful(environ: Mapping[str, str] = os.environ) -> bool:
 def coloured(text: str, colour: str) -> str:
     """Text in a colour as tmux names it; as it is when the colour is unknown or `default`."""
     code = _code(colour.strip().lower())
-    return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
+    return painted(text, code) if code and text else text
 
 
 def _code(colour: str) -> str:
@@ -85,19 +76,16 @@ def table(rows: Sequence[Sequence[str]], room: int, caps: Sequence[int]) -> list
     return done
 
 
-def emit(lines: Sequence[str]) -> None:
-    """Print lines; what the terminal's encoding cannot say is replaced, never an error."""
-    _lenient()
+def emit(lines: Iterable[str]) -> None:
+    """Print lines, each as one; what the terminal's encoding cannot say is replaced, never an error."""
+    out = cleaned(sys.stdout)
     for line in lines:
-        print(line.rstrip())
+        print(" ".join(line.splitlines()).rstrip(), file=out)
 
 
 def emit_json(data: Any) -> None:
     """Print JSON data on one line, as UTF-8."""
-    _lenient("utf-8")
-    print(json.dumps(data, ensure_ascii=False, default=str))
-
-
-def _lenient(encoding: str | None = None) -> None:
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding=encoding or sys.stdout.encoding, errors="replace")
+    out = cleaned(sys.stdout)
+    if hasattr(out, "reconfigure"):
+        out.reconfigure(encoding="utf-8", errors="replace")
+    print(for_json(data), file=out)

@@ -108,13 +108,14 @@ if-shell -F "#{m:%*,#{AGENTS_NEED}}" {\
   display-message "agents.tmux: you have not jumped yet"\
 }'
 
-# tmux's own tree, only agents, state first. q/h shows a style or a format in somebody's text literally.
+# tmux's own tree, only agents, state first. q/h shows a style or a format in somebody's text literally;
+# the text we publish has its # doubled already, a report no pass has seen yet has not.
 set-option -s command-alias[4713] 'agents-list=\
 if-shell -F "#{S:#{W:#{P:#{@agent_state}}}}" {\
   choose-tree -Z -f "#{@agent_state}" -F "\
 #{?#{||:#{pane_format},#{&&:#{window_format},#{==:#{window_panes},1}}},\
 #{p8:#{?#{&&:#{==:#{@agent_state},idle},#{@agent_attention}},done,#{=40:#{q/h:@agent_state}}}} #{=40:#{q/h:@agent_name}}\
-#{?@agent_detail, (#{=40:#{q/h:@agent_detail}}),}#{?window_format, #{=80:#{q/h:window_name}},} #{=40:#{q/h:@agent_status_text}},\
+#{?@agent_detail, (#{=40:#{q/h:@agent_detail}}),}#{?window_format, #{=80:#{q/h:window_name}},} #{=40:#{q/h;s/([#][#])[#][#]/\\1/:@agent_status_text}},\
 #{?window_format,#{=80:#{q/h:window_name}} #{=80:#{q/h:@agent_summary}},#{=80:#{q/h:@agent_session_summary}}}}"\
 } {\
   display-message "agents.tmux: no agent in any pane"\

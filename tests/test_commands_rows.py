@@ -10,9 +10,10 @@ import pytest
 from agents_plugin.core.evidence import Identity, PaneRow
 from agents_plugin.core.plan import Published, presentable
 from agents_plugin.core.states import Tier
-from agents_plugin.core.text import clean, width
-from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, resume_command, task, undoubled, unstyled
-from agents_plugin.terminal import coloured, plain, table
+from agents_plugin.core.text import width
+from agents_plugin.core.text_forms import for_format, for_person, from_format
+from agents_plugin.rows import AgentRow, Pane, agent_row, agent_rows, counts, resume_command, task, unstyled
+from agents_plugin.terminal import coloured, table
 
 NOW = 1_800_000_000_000
 CLAUDE = Identity("claude", "foreground", 77, 1.0)
@@ -207,7 +208,7 @@ HOSTILE = ["#(touch X)", "#[bg=red]x", "a\x1b]2;title\x07b", "line\nline\ttab\x1
 def test_case_129_json_keeps_hostile_text_and_a_terminal_gets_none_of_it(text: str) -> None:
     found = made(pane(row(title=text, path=text, session_name=text, window_name=text, options=published()))).json()
     assert [found[key] for key in ("title", "dir", "session", "window_name")] == [text] * 4
-    shown = plain(text, 30)
+    shown = for_person(text, 30)
     assert shown.isprintable()
     assert width(shown) <= 30
 
@@ -220,9 +221,9 @@ def test_bytes_that_are_no_text_leave_json_valid() -> None:
 
 @pytest.mark.parametrize("text", ["#[x]", "##[y", "a#b", "###[z]", "#(t) ##", "#" * 40 + "["])
 def test_a_cleaned_text_comes_back_as_it_was_and_is_not_cleaned_again(text: str) -> None:
-    published_text = clean(text, 32)
+    published_text = for_format(text, 32)
     assert presentable(published_text)
-    assert undoubled(published_text) == (text if width(text) <= 32 else published_text)
+    assert from_format(published_text) == (text if width(text) <= 32 else for_person(text, 32))
 
 
 def test_a_segment_without_its_styles() -> None:

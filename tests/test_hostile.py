@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from agents_plugin.core.plan import PaneChange
-from agents_plugin.core.text import clean, width
+from agents_plugin.core.text import width
+from agents_plugin.core.text_forms import for_format
 from agents_plugin.tmux import formats
 from agents_plugin.tmux.captures import capture
 from agents_plugin.tmux.listing import observe
@@ -75,8 +76,8 @@ def test_case_127_options_of_others_lose_no_row(server: Server, bait: Callable[[
         )
         # tmux 3.5 lists control characters as `\\033`.
         whole = len(read["@agent_status_text"]) >= len(text)
-        assert whole or (len(text) > formats.CUT_BYTES and clean(read["@agent_status_text"]) == "")
-        values = {"@agent_state": "blocked", "@agent_status_text": clean(text), "@agent_detail": "permission"}
+        assert whole or (len(text) > formats.CUT_BYTES and for_format(read["@agent_status_text"]) == "")
+        values = {"@agent_state": "blocked", "@agent_status_text": for_format(text), "@agent_detail": "permission"}
         changes.append(PaneChange(pane, "", read["@agent_state"], values, (), {f"AGENTS_{pane[1:]}_V": "1.1"}))
     queue = "".join(f"{pane} " for pane in panes)
     assert write(runner, changes, queue=queue) == set(panes)
@@ -149,13 +150,13 @@ def test_surfaces_show_text_literally_and_clipped(server: Server, bait: Callable
     client = server.attach("main", cols=150)
     runner = runner_of(server)
     for name in HOSTILE:
-        shown = clean(bait(name))
+        shown = for_format(bait(name))
         client.settle(0.1)
         start = len(client.output)
         (row,) = observe(runner).panes
         made = PaneChange("%0", "", row.options.get("@agent_state", ""), {"@agent_status_text": shown}, (), {})
         assert write(runner, [made], rollup=False) == {"%0"}
-        wanted = f"<{shown.replace('##[', '#[')}>"
+        wanted = f"<{shown.replace('##', '#')}>"
 
         def drawn(start: int = start) -> str:
             return client.output[start:].decode(errors="replace")

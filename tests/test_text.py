@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_plugin.core.text import clean, clip, flow, neutralise, squash, strip_border, strip_controls, width
+from agents_plugin.core.text import clip, flow, squash, strip_border, strip_controls, width
+from agents_plugin.core.text_forms import for_format
 
 
 def test_squash_is_the_same_however_a_box_wraps_it() -> None:
@@ -45,9 +46,9 @@ def test_strip_controls(hostile: str, plain: str) -> None:
 
 
 def test_case_126_style_brackets_are_made_literal() -> None:
-    assert neutralise("#[bg=red]x") == "##[bg=red]x"
-    assert neutralise("##[x] #x [y]") == "####[x] #x [y]"
-    assert clean("#(touch X) #[fg=red]") == "#(touch X) ##[fg=red]"
+    assert for_format("#[bg=red]x") == "##[bg=red]x"
+    assert for_format("##[x] #x [y]") == "####[x] ##x [y]"
+    assert for_format("#(touch X) #[fg=red]") == "##(touch X) ##[fg=red]"
 
 
 @given(st.text(max_size=60), st.integers(0, 40))
@@ -78,11 +79,11 @@ def test_case_168_emoji_presentation_takes_two_cells() -> None:
 
 
 def test_a_long_text_is_cut_before_the_exact_work() -> None:
-    assert width(clean("x" * 1_000_000)) == 32
+    assert width(for_format("x" * 1_000_000)) == 32
 
 
 @given(st.text(max_size=200))
 def test_clean_is_one_printable_line(text: str) -> None:
-    cleaned = clean(text)
+    cleaned = for_format(text)
     assert "\n" not in cleaned and "\x1b" not in cleaned
     assert width(cleaned.replace("##[", "#[")) <= 32 or "##" in cleaned

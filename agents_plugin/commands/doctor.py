@@ -7,11 +7,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from agents_plugin import __version__, server
+from agents_plugin.core.text_forms import for_person
 from agents_plugin.doctor import machine
 from agents_plugin.doctor.finding import Finding, Level, careful, problem, warn
 from agents_plugin.integrations.status import diagnose
 from agents_plugin.rows import SCHEMA
-from agents_plugin.terminal import coloured, colourful, emit, emit_json, plain
+from agents_plugin.terminal import coloured, colourful, emit, emit_json
 
 NAME = "doctor"
 HELP = "check the plugin and everything around it"
@@ -33,7 +34,7 @@ def run(args: Namespace) -> int:
     findings = list(examine(found))
     broken = any(finding.level is Level.PROBLEM for finding in findings)
     if args.json:
-        rows = [{"level": f.level.value, "topic": f.topic, "text": plain(f.text, 1000)} for f in findings]
+        rows = [{"level": f.level.value, "topic": f.topic, "text": for_person(f.text, 1000)} for f in findings]
         emit_json({"schema": SCHEMA, "version": __version__, "broken": broken, "findings": rows})
     else:
         emit([_line(finding) for finding in findings])
@@ -108,4 +109,4 @@ def _panes(found: server.Target) -> Iterator[Finding]:
 def _line(finding: Finding) -> str:
     word = finding.level.value.ljust(7)
     shown = coloured(word, _COLOURS[finding.level]) if colourful() else word
-    return f"{shown}  {plain(f'{finding.topic}: {finding.text}', 300)}"
+    return f"{shown}  {for_person(f'{finding.topic}: {finding.text}', 300)}"

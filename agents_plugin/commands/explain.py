@@ -8,8 +8,9 @@ from typing import Any
 
 from agents_plugin import server
 from agents_plugin.commands.ls import duration
+from agents_plugin.core.text_forms import row_for_person
 from agents_plugin.reach import guarded, pane_argument
-from agents_plugin.terminal import columns, drawn, emit, emit_json
+from agents_plugin.terminal import columns, emit, emit_json
 
 NAME = "explain"
 HELP = "say how the state of one pane came about"
@@ -33,22 +34,13 @@ def _run(args: Namespace, found: server.Target) -> int:
 
     data = explain(found, pane_argument(args.pane))
     if args.json:
-        emit_json(_whole(data))
+        emit_json(data)
     else:
         room = columns()
         # What failed a rule must be read whole; a row of the screen only has to be recognised.
         lines = _lines(data, max(0, args.lines))
-        emit([drawn(line, room if line.startswith("    ") else 4 * room) for line in lines])
+        emit([row_for_person(line, room if line.startswith("    ") else 4 * room) for line in lines])
     return 0
-
-
-def _whole(value: Any) -> Any:
-    """Texts without the bytes JSON cannot say."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
 def _lines(data: dict[str, Any], count: int) -> Iterator[str]:

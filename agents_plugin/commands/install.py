@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agents_plugin.core.text import strip_controls
+from agents_plugin.core.text_forms import row_for_person
 from agents_plugin.integrations.agents import AGENTS, Agent
 from agents_plugin.integrations.work import (
     Change,
@@ -20,7 +20,8 @@ from agents_plugin.integrations.work import (
     perform,
     prepare_wrapper,
 )
-from agents_plugin.terminal import coloured, colourful, drawn, emit, plain
+from agents_plugin.streams import complain
+from agents_plugin.terminal import coloured, colourful, emit
 
 NAME = "install"
 HELP = "let agents tell what they do, by hooks in their configuration"
@@ -42,12 +43,12 @@ def run(args: Namespace) -> int:
     chosen, unknown = named(args.agents, _aliases(args.agents))
     if unknown:
         known = ", ".join(AGENTS)
-        return _failed(f"no integration for {', '.join(map(plain, unknown))}; there are: {known}", 2, args)
+        return _failed(f"no integration for {', '.join(unknown)}; there are: {known}", 2, args)
     if bool(chosen) == args.all:
         return _failed(f"name agents ({', '.join(AGENTS)}), or --all", 2, args)
     home = os.environ.get("HOME", "")
     if home and not Path(home).is_dir():
-        return _failed(f"the home directory {plain(home)} is not there", 1, args)
+        return _failed(f"the home directory {home} is not there", 1, args)
     if args.all:
         environ = os.environ
         chosen = installed_anywhere(environ) if args.remove else [a for a in AGENTS.values() if a.present(environ)]
@@ -96,7 +97,7 @@ def _ask(agent: Agent, args: Namespace) -> int:
     try:
         answer = input(f"{agent.id}: change this? [y/N] ")
     except (EOFError, KeyboardInterrupt):
-        print()
+        emit([""])
         answer = ""
     if answer.strip().lower() in ("y", "yes"):
         return 0
@@ -123,7 +124,7 @@ def _diff(change: Change) -> Iterator[str]:
     shown = False
     for line in difflib.unified_diff(before, after, *names, n=2, lineterm=""):
         shown = True
-        text = drawn(line.replace("\t", "    "), 1000)
+        text = row_for_person(line.replace("\t", "    "), 1000)
         yield coloured(text, _COLOURS[line[0]]) if colourful() and line[:1] in _COLOURS else text
     if not shown:
         yield f"{path}: only its blanks change"
@@ -142,5 +143,5 @@ def _aliases(names: Sequence[str]) -> dict[str, str]:
 
 
 def _failed(message: str, code: int, args: Namespace) -> int:
-    print(f"agents {'install --remove' if args.remove else NAME}: {strip_controls(message)}", file=sys.stderr)
+    complain("install --remove" if args.remove else NAME, message)
     return code

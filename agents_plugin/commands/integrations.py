@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from agents_plugin.core.text_forms import for_person
 from agents_plugin.integrations.status import Status, as_json, overview
 from agents_plugin.rows import SCHEMA
-from agents_plugin.terminal import columns, emit, emit_json, plain, table
+from agents_plugin.terminal import columns, emit, emit_json, table
 
 NAME = "integrations"
 HELP = "which agents tell what they do"
@@ -36,4 +37,4 @@ def run(args: Namespace) -> int:
 
 def _cells(row: Status) -> tuple[str, str, str]:
     text = row.why or "; ".join(row.notes) or (", ".join(row.files) if row.present else "")
-    return row.agent, row.state, plain(text, 400)
+    return row.agent, row.state, for_person(text, 400)

@@ -7,8 +7,9 @@ from argparse import ArgumentParser, Namespace
 
 from agents_plugin import server
 from agents_plugin.core.evidence import ClientRow, PaneRow, Snapshot
+from agents_plugin.core.text_forms import for_person
 from agents_plugin.reach import Refused, guarded, runner_of
-from agents_plugin.terminal import emit, plain
+from agents_plugin.terminal import emit
 from agents_plugin.tmux.contract import QUEUE, quote
 from agents_plugin.tmux.listing import observe
 from agents_plugin.tmux.rollup import COMMAND
@@ -61,7 +62,7 @@ def _client(name: str | None, found: server.Target, snapshot: Snapshot) -> Clien
     if name is not None:
         named = next((client for client in snapshot.clients if client.name == name), None)
         if named is None:
-            raise Refused(f"no client {plain(name, 60)} is attached")
+            raise Refused(f"no client {for_person(name, 60)} is attached")
         return named
     if not people:
         raise Refused("no client is attached")
@@ -101,4 +102,6 @@ def _place(row: PaneRow) -> str:
     state, detail = row.options.get("@agent_state", ""), row.options.get("@agent_detail", "")
     shown = f"{state}/{detail}" if detail else state
     agent = row.options.get("@agent_name", "agent")
-    return plain(f"{row.session_name}:{row.window_index}.{row.pane_index} {row.window_name}: {agent}, {shown}", 200)
+    return for_person(
+        f"{row.session_name}:{row.window_index}.{row.pane_index} {row.window_name}: {agent}, {shown}", 200
+    )

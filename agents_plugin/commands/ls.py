@@ -9,11 +9,12 @@ from typing import Any
 from agents_plugin import server
 from agents_plugin.core.evidence import PaneRow, Snapshot
 from agents_plugin.core.plan import Published
+from agents_plugin.core.text_forms import for_person
 from agents_plugin.cycle import Cycle, Subject
 from agents_plugin.reach import guarded
 from agents_plugin.rows import SCHEMA, AgentRow, Pane, agent_rows, published_state, task
 from agents_plugin.settings import GLYPHS, Settings
-from agents_plugin.terminal import coloured, colourful, columns, emit, emit_json, plain, table, unicode_output
+from agents_plugin.terminal import coloured, colourful, columns, emit, emit_json, table, unicode_output
 
 NAME = "ls"
 HELP = "list the agents, those who need you first"
@@ -115,7 +116,7 @@ def _lines(rows: list[AgentRow], settings: Settings, now_ms: int) -> list[str]:
 
 def _cells(row: AgentRow, settings: Settings, ascii_only: bool, now_ms: int) -> list[str]:
     shown = "done" if row.done else row.state
-    mark = GLYPHS[shown][1] if ascii_only else plain(settings.glyphs[shown], 2)
+    mark = GLYPHS[shown][1] if ascii_only else for_person(settings.glyphs[shown], 2)
     state = f"{shown}/{row.detail}" if row.detail else shown
     name = row.display_name if row.display_name and row.source == "report" else row.agent
     what = row.status_text or (task(row.title) if row.title != row.host else "")
@@ -123,8 +124,8 @@ def _cells(row: AgentRow, settings: Settings, ascii_only: bool, now_ms: int) -> 
     where = f"{row.session}:{row.window}.{row.index} {row.window_name}"
     age = "-" if row.since_ms is None else duration(now_ms - row.since_ms)
     # What is cut is the detail, which is anybody's word: never that the pane is silent.
-    state = plain(state, _STATE_CELLS) + (_MUTED if row.muted else "")
-    return [mark, state, *(plain(cell) for cell in (name, row.pane, where, age, text))]
+    state = for_person(state, _STATE_CELLS) + (_MUTED if row.muted else "")
+    return [mark, state, *(for_person(cell) for cell in (name, row.pane, where, age, text))]
 
 
 def duration(ms: int) -> str:
@@ -140,5 +141,5 @@ def _other_lines(others: list[dict[str, Any]]) -> list[str]:
     cells = [("PANE", "WHERE", "COMMAND", "WHY")]
     for row in others:
         where = f"{row['session']}:{row['window']}.{row['index']}" if "session" in row else "-"
-        cells.append((row["pane"], plain(where), plain(row.get("command", "")), plain(row["why"])))
+        cells.append((row["pane"], for_person(where), for_person(row.get("command", "")), for_person(row["why"])))
     return ["  ".join(line) for line in table(cells, columns(), (6, 28, 20))]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +12,9 @@ from agents_plugin.host.guard import AlarmGuard
 from agents_plugin.manifest_cache import open_cache
 from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.score import SLACK_MS, Score, score
+from agents_plugin.streams import complain
 from agents_plugin.tape import PASS_MS, Replay, Tape, TapeError, Transition, open_tape
-from agents_plugin.terminal import plain
+from agents_plugin.terminal import emit, emit_json
 
 NAME = "replay"
 HELP = "run detection over a recording and print every transition it would publish"
@@ -44,20 +43,20 @@ def run(args: Namespace) -> int:
     try:
         own = own_directory(args.manifests)
     except OSError as error:
-        print(f"agents replay: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
+        complain(NAME, f"--manifests {args.manifests}: {error.strerror or error}")
         return 2
     catalog = Catalog((BUNDLED, own), open_cache(os.environ))
     manifest = catalog.find(args.agent)
     if manifest is None:
-        print(f"agents replay: there is no manifest for {args.agent}", file=sys.stderr)
+        complain(NAME, f"there is no manifest for {args.agent}")
         return 2
     if args.every <= 0:
-        print("agents replay: --every must be more than 0", file=sys.stderr)
+        complain(NAME, "--every must be more than 0")
         return 2
     try:
         tape = open_tape(Path(args.tape))
     except (OSError, TapeError) as error:
-        print(f"agents replay: {args.tape}: {error}", file=sys.stderr)
+        complain(NAME, f"{args.tape}: {error}")
         return 1
     windows = Windows()
     if args.dwell is not None:
@@ -68,13 +67,19 @@ def run(args: Namespace) -> int:
     transitions = []
     for transition in replay.run():
         transitions.append(transition)
-        print(json.dumps(transition.row(), ensure_ascii=False) if args.json else _plain(transition, tape))
+        if args.json:
+            emit_json(transition.row())
+        else:
+            emit([_plain(transition, tape)])
     if tape.truths:
         dwell = windows.dwell_ms if manifest.dwell_ms is None else manifest.dwell_ms
         result = score(tape, transitions, dwell, turn_slack_ms=round(args.turn_slack * 1000))
-        print(json.dumps({"score": result.row()}) if args.json else _summary(result))
+        if args.json:
+            emit_json({"score": result.row()})
+        else:
+            emit(_summary(result))
     for problem in guard.problems:
-        print(f"agents replay: {problem}", file=sys.stderr)
+        complain(NAME, problem)
     return 0
 
 
@@ -85,10 +90,10 @@ def _plain(transition: Transition, tape: Tape) -> str:
     return f"{seconds:8.2f}  {state:22} {verdict.source!s:8} {'!' if transition.attention else ' '} {verdict.why}"
 
 
-def _summary(result: Score) -> str:
+def _summary(result: Score) -> list[str]:
     judged = ", ".join(f"{count} {state}" for state, count in sorted(result.judged.items())) or "nothing"
-    return (
-        f"score: {judged} judged, {len(result.missed)} missed, {len(result.false_blocked)} false blocked"
-        + "".join(f"\n  missed {row}" for row in result.missed)
-        + "".join(f"\n  false blocked {row}" for row in result.false_blocked)
-    )
+    return [
+        f"score: {judged} judged, {len(result.missed)} missed, {len(result.false_blocked)} false blocked",
+        *(f"  missed {row}" for row in result.missed),
+        *(f"  false blocked {row}" for row in result.false_blocked),
+    ]

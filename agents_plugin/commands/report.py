@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass, replace
 
@@ -13,15 +12,16 @@ from agents_plugin.core.evidence import Claim, PaneRow, Snapshot
 from agents_plugin.core.fold import Windows
 from agents_plugin.core.memory import believable
 from agents_plugin.core.numbers import parse_int
-from agents_plugin.core.plan import TEXT_CELLS, PaneChange, Published, hidden
+from agents_plugin.core.plan import PaneChange, Published, hidden
 from agents_plugin.core.report import WORDS, Report, parse_claim, parse_report, serialise_claim
 from agents_plugin.core.reporter import Reporter, reporter
 from agents_plugin.core.states import Source
-from agents_plugin.core.text import clean
+from agents_plugin.core.text_forms import TEXT_CELLS, for_format
 from agents_plugin.host import processes
 from agents_plugin.host.clock import Clock
 from agents_plugin.host.runtime import find_runtime
 from agents_plugin.reach import Refused, guarded, pane_argument, runner_of
+from agents_plugin.streams import note
 from agents_plugin.tmux.contract import report_variable
 from agents_plugin.tmux.listing import observe
 from agents_plugin.tmux.transactions import write
@@ -143,7 +143,7 @@ def _newer(published: Published, at_ms: int) -> Claim | None:
 
 def _change(asked: _Asked, published: Published, sender: str, maker: Reporter | None) -> PaneChange:
     pane, options = asked.pane, published.options
-    text = clean(asked.text, TEXT_CELLS)
+    text = for_format(asked.text, TEXT_CELLS)
     wanted = {"@agent_status_text": text or None}
     if asked.agent:
         wanted["@agent_name"] = asked.agent
@@ -191,7 +191,7 @@ def _stands(claim: Claim, published: Published) -> bool:
 
 
 def _not_applied(why: str) -> int:
-    print(f"Not applied: {why}", file=sys.stderr)
+    note(f"Not applied: {why}")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -19,7 +18,8 @@ from agents_plugin.manifest_cache import open_cache
 from agents_plugin.manifests import BUNDLED, Catalog, own_directory
 from agents_plugin.reach import Refused, guarded, pane_argument
 from agents_plugin.saved import MAX_BYTES, facts_beside, screen_of
-from agents_plugin.terminal import emit, plain
+from agents_plugin.streams import complain, note
+from agents_plugin.terminal import emit, emit_json
 
 NAME = "screen"
 TRUTHS = ("working", "blocked", "idle", "unknown", "dead")
@@ -54,7 +54,7 @@ def run(args: Namespace) -> int:
     if args.capture:
         return guarded(NAME, args, lambda found: _capture(args, found))
     if not args.files or args.pane:
-        print("agents screen: give files, or --capture -t %N", file=sys.stderr)
+        complain(NAME, "give files, or --capture -t %N")
         return 2
     return _read(args)
 
@@ -70,7 +70,7 @@ def _capture(args: Namespace, found: server.Target) -> int:
     except OSError as error:
         raise Refused(f"{error.filename or args.into}: {error.strerror or error}") from None
     replaced = ", ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in counts.items())
-    print(f"{file}: replaced {replaced or 'nothing'}; look it through before you give it away", file=sys.stderr)
+    note(f"{file}: replaced {replaced or 'nothing'}; look it through before you give it away")
     args.files = [str(file)]
     status = _read(args)
     return 0 if status == 2 else status  # a screen may well be saved before there is a manifest
@@ -80,33 +80,36 @@ def _read(args: Namespace) -> int:
     try:
         own = own_directory(args.manifests)
     except OSError as error:
-        print(f"agents screen: --manifests {plain(args.manifests)}: {error.strerror or error}", file=sys.stderr)
+        complain(NAME, f"--manifests {args.manifests}: {error.strerror or error}")
         return 2
     catalog = Catalog((BUNDLED, own), open_cache(os.environ))
     for problem in catalog.problems:
-        print(f"agents screen: {problem}", file=sys.stderr)
+        complain(NAME, problem)
     guard = AlarmGuard()
     status = 0
     for name in args.files:
         try:
             screen, facts = _load(name)
         except OSError as error:
-            print(f"agents screen: {name}: {error.strerror or error}", file=sys.stderr)
+            complain(NAME, f"{name}: {error.strerror or error}")
             status = status or 1
             continue
         agent = args.agent or facts.get("agent")
         manifest = catalog.find(agent) if isinstance(agent, str) else None
         if manifest is None:
             said = f"there is no manifest for {agent}" if agent else "no agent is named beside it; give --agent"
-            print(f"agents screen: {name}: {said}", file=sys.stderr)
+            complain(NAME, f"{name}: {said}")
             status = 2
             continue
         if args.title is not None:
             screen = replace(screen, title=args.title)
         row = judged(manifest, screen, name, guard)
-        emit([json.dumps(row, ensure_ascii=False)] if args.json else [_plain(row), *(_why(row) if args.why else ())])
+        if args.json:
+            emit_json(row)
+        else:
+            emit([_plain(row), *(_why(row) if args.why else ())])
     for problem in guard.problems:
-        print(f"agents screen: {problem}", file=sys.stderr)
+        complain(NAME, problem)
     return status
 
 

@@ -7,11 +7,12 @@ from argparse import ArgumentParser, Namespace
 
 from agents_plugin import server
 from agents_plugin.core.plan import Published
+from agents_plugin.core.text_forms import for_person
 from agents_plugin.host.clock import Clock
 from agents_plugin.reach import guarded, runner_of
 from agents_plugin.rows import SCHEMA, Pane, agent_rows, counts, unstyled
 from agents_plugin.settings import GLYPHS
-from agents_plugin.terminal import emit, emit_json, plain, unicode_output
+from agents_plugin.terminal import emit, emit_json, unicode_output
 from agents_plugin.tmux.contract import QUEUE, STATUS
 from agents_plugin.tmux.listing import observe
 
@@ -32,7 +33,7 @@ def run(args: Namespace) -> int:
 
 def _run(args: Namespace, found: server.Target) -> int:
     snapshot = observe(runner_of(found))
-    segment = plain(unstyled(snapshot.globals.get(STATUS, "")))
+    segment = for_person(unstyled(snapshot.globals.get(STATUS, "")))
     if not args.json:
         ascii_marks = {ord(mark): ascii_mark for mark, ascii_mark in GLYPHS.values()}
         emit([segment if unicode_output() else segment.translate(ascii_marks)])

@@ -12,7 +12,8 @@ from agents_plugin.core.fold import Decision
 from agents_plugin.core.numbers import parse_int
 from agents_plugin.core.report import foreign, parse_report, serialise_claim
 from agents_plugin.core.states import Source, State
-from agents_plugin.core.text import clean, neutralise, strip_controls, width
+from agents_plugin.core.text import strip_controls
+from agents_plugin.core.text_forms import for_format, from_format
 
 #: Every pane option we publish; all of them go when the stamps are removed.
 PUBLISHED = (
@@ -35,7 +36,6 @@ PUBLISHED = (
 )
 #: Written only together with something visible: a time that moves on its own would redraw every client in every pass.
 _EXPLAINING = ("@agent_since", "@agent_source", "@agent_evidence_at")
-TEXT_CELLS = 32
 _SAID = re.compile(r"[01]\.[0-9]{1,12}")
 
 
@@ -110,12 +110,12 @@ class Published:
         source = self.options.get("@agent_source", "")
         return Verdict(
             State(self.state),
-            self.options.get("@agent_detail") or None,
+            _token(self.options.get("@agent_detail")),
             Source(source) if source in _SOURCES else Source.PROCESS,
             parse_int(self.options.get("@agent_evidence_at")) or since,
             since,
             "as published",
-            self.options.get("@agent_status_text", ""),
+            from_format(self.options.get("@agent_status_text", "")),
             parse_int(self.options.get("@agent_turn_at")),
         )
 
@@ -169,6 +169,9 @@ def plan(published: Published, decision: Decision, mark: Mark, labels: Labels, t
     text = _text(verdict, published)
     if text is not None:
         wanted["@agent_status_text"] = text or None
+    name = options.get("@agent_display_name", "")
+    if not presentable(name):
+        wanted["@agent_display_name"] = for_format(from_format(name)) or None
     if mark is not Mark.KEEP:
         wanted["@agent_attention"] = "1" if mark is Mark.RAISE else None
     changed = {name for name, value in wanted.items() if (options.get(name) or None) != value}
@@ -195,7 +198,7 @@ def plan(published: Published, decision: Decision, mark: Mark, labels: Labels, t
 
 def _wanted(verdict: Verdict, labels: Labels, name: str | None) -> dict[str, str | None]:
     return {
-        "@agent_name": _label(labels.name) or name or "agent",
+        "@agent_name": _label(labels.name) or _label(name) or "agent",
         "@agent_state": verdict.state.value,
         "@agent_detail": verdict.detail,
         "@agent_since": str(verdict.since_ms),
@@ -209,6 +212,11 @@ def _wanted(verdict: Verdict, labels: Labels, name: str | None) -> dict[str, str
     }
 
 
+def _token(text: str | None) -> str | None:
+    """A detail somebody may have written over ours; None for what is no token."""
+    return text if text and _DETAIL.fullmatch(text) else None
+
+
 def _label(text: str | None) -> str | None:
     """An id or a model's name: one line, bounded, and without anything tmux could read as a style."""
     return strip_controls(text).replace("#", "")[:200] or None if text else None
@@ -217,19 +225,16 @@ def _label(text: str | None) -> str | None:
 def _text(verdict: Verdict, published: Published) -> str | None:
     """The status text to publish; None to leave what is there, which may be a program's own."""
     there = published.options.get("@agent_status_text", "")
-    if verdict.text and verdict.text != there:
-        return clean(verdict.text, TEXT_CELLS)
-    if verdict.source is Source.REPORT or verdict.text:
-        return None if presentable(there) else clean(there, TEXT_CELLS)
+    if verdict.text or verdict.source is Source.REPORT:
+        fit = for_format(verdict.text or from_format(there))
+        return None if fit == there else fit
     moved = (published.state, published.options.get("@agent_detail")) != (verdict.state, verdict.detail)
     return "" if moved else None
 
 
 def presentable(text: str) -> bool:
-    """Whether a text can be shown as it is. (Cleaning a cleaned text again would double its `#` again.)"""
-    bare = text.replace("##", "")
-    # Cleaning cuts what is drawn: a doubled `#` is one cell.
-    return width(text.replace("##", "#")) <= TEXT_CELLS and strip_controls(text) == text and neutralise(bare) == bare
+    """Whether the value of an option can be drawn as it is."""
+    return for_format(from_format(text)) == text
 
 
 def _kept(claim: Claim | None, published: Published) -> str:
@@ -248,5 +253,6 @@ def _removal(published: Published, token: str) -> PaneChange:
     return PaneChange(published.pane_id, published.version, published.raw_state, {}, unset, env)
 
 
+_DETAIL = re.compile(r"[a-z0-9_][a-z0-9_-]{0,63}")
 _TOKENS = frozenset(state.value for state in State)
 _SOURCES = frozenset(source.value for source in Source)

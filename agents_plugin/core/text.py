@@ -1,4 +1,4 @@
-"""Text as screens and strangers write it: borders, wrapping, cells, and what must never reach a status line."""
+"""Text as screens and strangers write it: borders, wrapping, cells, control characters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _EDGES = " \t\xa0" + BORDERS
 # CSI, OSC/DCS/APC/PM/SOS up to their terminator, and two-character escapes.
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-# Marks that reorder or hide what a reader sees (bidi overrides, isolates, zero width, byte order mark).
-_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_STYLE = re.compile(r"(#+)\[")
+#: Marks that reorder or hide what a reader sees (bidi overrides, isolates, zero width, byte order mark), as a class.
+INVISIBLE = "\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufff9-\ufffb"
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 
 
 def squash(text: str) -> str:
@@ -36,13 +36,13 @@ def strip_controls(text: str) -> str:
     """The text on one line: escape sequences and invisible marks gone, runs of controls and blanks become one space."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    plain = _INVISIBLE.sub("", _CONTROLS.sub(" ", _ESCAPES.sub("", text)))
+    plain = _INVISIBLE.sub("", _CONTROLS.sub(" ", strip_escapes(text)))
     return " ".join(plain.encode("utf-8", "replace").decode("utf-8").split())
 
 
-def neutralise(text: str) -> str:
-    """The text with `#[` made literal: tmux draws a doubled `#` before `[` as text, a single one as a style."""
-    return _STYLE.sub(lambda found: found[1] * 2 + "[", text)
+def strip_escapes(text: str) -> str:
+    """The text without escape sequences, whole or cut off."""
+    return _ESCAPES.sub("", text)
 
 
 def cell_width(char: str) -> int:
@@ -81,9 +81,3 @@ def clip(text: str, cells: int, ellipsis: str = "…") -> str:
             break
         kept += char
     return kept.rstrip() + ellipsis
-
-
-def clean(text: str, cells: int = 32) -> str:
-    """Foreign text made fit to publish: one line, no controls, clipped by cells, `#[` made literal."""
-    # A hostile text may be long: a cell is at most a handful of characters, so cut before the exact work.
-    return neutralise(clip(strip_controls(text[: cells * 16 + 4096]), cells))

@@ -9,7 +9,7 @@ Since 3.7 tmux cuts an expansion short after 100 ms: there are several small one
 
 from __future__ import annotations
 
-from agents_plugin.settings import BY_NAME, GLYPHS, STATES
+from agents_plugin.settings import BY_NAME, COLOUR, GLYPHS, MARK_CELLS, STATES
 from agents_plugin.tmux.contract import (
     INDEX,
     QUEUE,
@@ -23,14 +23,15 @@ from agents_plugin.tmux.contract import (
 )
 
 # Hidden variables; writing them redraws nothing. What the windows looked like stays, the others go when it is done.
-_RUN, _LETTERS, _VALUE, _VISITED, _KNOWN, _CUT = (
-    f"AGENTS_R_{name}" for name in ("RUN", "LETTERS", "VALUE", "VISITED", "KNOWN", "CUT")
+_RUN, _LETTERS, _VALUE, _VISITED, _KNOWN, _CUT, _ORDER = (
+    f"AGENTS_R_{name}" for name in ("RUN", "LETTERS", "VALUE", "VISITED", "KNOWN", "CUT", "ORDER")
 )
 # Formats that are used inside others. tmux scans a nested format again at every level (5 ns a character): written out,
 # the same work took three times as long.
 _PANE, _PANES, _WINDOW, _TOTAL, _LINKED = (
     f"AGENTS_R_F{name}" for name in ("PANE", "PANES", "WINDOW", "TOTAL", "LINKED")
 )
+_MARKS = {state: f"AGENTS_R_F{state.upper()}" for state in STATES}
 #: Makes the next run look at every window again, also when its agents are what they were.
 FORGET = f"set-environment -gu {_KNOWN}"
 #: State words and the letters that count as them: done is idle that was not seen.
@@ -95,27 +96,37 @@ def _summary() -> str:
 
 
 def _segment() -> str:
-    """The status segment: for each word of @agents-order mark and count, when there is any."""
-    # The words get brackets first, so that a mark or a colour may contain the name of a state.
-    text = f"#{{s/([a-z]+)/<\\1>/:{_order()}}}"
-    for state in STATES:
-        unicode_mark, ascii_mark = (mark.replace("#", "##") for mark in GLYPHS[state])
-        usual = f"#{{?#{{==:#{{@agents-glyphs}},ascii}},{ascii_mark},{unicode_mark}}}"
-        mark = f"#{{?#{{@agents-glyph-{state}}},#{{@agents-glyph-{state}}},{usual}}}"
-        count = _count(_SHOWN[state])
-        shown = f"#[fg={_set_or_default(f'@agents-colour-{state}')}]{mark}{count}#[default]"
-        text = f"#{{s/<{state}>/#{{?#{{!=:{count},0}},{shown},}}/:{text}}}"
-    return f"#{{s/<[a-z]*>//;s/ +/ /;s/^ //;s/ $//:{text}}}"
+    """The status segment: for each word of @agents-order that counts somebody, mark and number.
+
+    Not a substitution of words by marks: tmux expands what a substitution puts in again, two or three times.
+    """
+    text = ""
+    for place in range(len(STATES)):
+        blank = " " if place else ""
+        for state in STATES:
+            here = f"#{{m:{'?' * place}{_SHOWN[state]}*,#{{{_ORDER}}}}}"
+            text += f"#{{?{here},{blank}{_call(_MARKS[state])},}}"
+    return text
+
+
+def _mark(state: str) -> str:
+    """Mark and number of one state. Options are literal: a mark is drawn, a colour is one or the default."""
+    unicode_mark, ascii_mark = (mark.replace("#", "##") for mark in GLYPHS[state])
+    usual = f"#{{?#{{==:#{{@agents-glyphs}},ascii}},{ascii_mark},{unicode_mark}}}"
+    given = f"#{{@agents-glyph-{state}}}"
+    mark = f"#{{?#{{!=:{given},}},#{{={MARK_CELLS};q/h:@agents-glyph-{state}}},{usual}}}"
+    option = f"@agents-colour-{state}"
+    pattern = COLOUR.replace(",", "#,")
+    colour = f"#{{?#{{m/r:^{pattern}$,#{{{option}}}}},#{{{option}}},{BY_NAME[option].default}}}"
+    return f"#[fg={colour}]{mark}{_count(_SHOWN[state])}#[default]"
 
 
 def _order() -> str:
-    """The words to show; the default for anything but our own words, so that a slip hides no blocked agent."""
+    """The letters of the words to show, of those that count somebody. The default for anything but our own words, so
+    that a slip hides no blocked agent."""
     order, words = "#{@agents-order}", "|".join(STATES)
-    return f"#{{?#{{m/r:^(({words}) *)+$,{order}}},{order},{BY_NAME['@agents-order'].default}}}"
-
-
-def _set_or_default(option: str) -> str:
-    return f"#{{?#{{{option}}},#{{{option}}},{BY_NAME[option].default}}}"
+    chosen = f"#{{?#{{m/r:^(({words}) *)+$,{order}}},{order},{BY_NAME['@agents-order'].default}}}"
+    return f"#{{s/ *([bwidu])[a-z]* */\\1/;s/[^#{{{_LETTERS}}}a]//:{chosen}}}"
 
 
 def _publish(option: str, value: str, scope: str) -> str:
@@ -199,6 +210,7 @@ def _server() -> str:
         f"set-environment -ghF {_LETTERS} '{_later(f'#{{s/=[^>]*>//:{_KNOWN}}}')}' ; "
         f"set-environment -gh {_VISITED} '' ; #{{S:#{{W:#{{?{_ALONE},,{_call(_LINKED)}}}}}}}"
         + _publish(SUMMARY, _summary(), "-g")
+        + f"set-environment -ghF {_ORDER} '{_later(_order())}' ; "
         + _publish(STATUS, _segment(), "-g")
     )
 
@@ -228,10 +240,11 @@ def command() -> str:
         _TOTAL: _total(),
         _WINDOW: _window(),
         _LINKED: _linked(),
+        **{name: _mark(state) for state, name in _MARKS.items()},
     }
     given = "".join(f"set-environment -gh {name} {_word(text)} ; " for name, text in formats.items())
     parts = "".join(map(_part, (_sessions(), _windows(), _queue(), _server())))
-    temporary = (_RUN, _LETTERS, _VALUE, _VISITED, _CUT, *formats)
+    temporary = (_RUN, _LETTERS, _VALUE, _VISITED, _CUT, _ORDER, *formats)
     done = "".join(f"set-environment -gu {name} ; " for name in temporary).removesuffix(" ; ")
     return f"{given}{parts}if-shell -F '#{{{_CUT}}}' '{FORGET}' ; {done}"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from agents_plugin.core.plan import PaneChange
 from agents_plugin.core.text import strip_controls
+from agents_plugin.core.text_forms import even
 from agents_plugin.tmux.contract import (
     QUEUE,
     claim_variable,
@@ -28,7 +29,6 @@ _OPTION = re.compile(r"@agent_[a-z_]+")
 _VARIABLE = re.compile(r"AGENTS_[0-9]+_[A-Z]+")
 _TOKENS = re.compile(r"[A-Za-z0-9_.:|-]*")
 _STATE = re.compile(r"[A-Za-z0-9_.:-]*")
-_STYLE = re.compile(r"(#+)\[")
 
 
 def write(
@@ -122,12 +122,7 @@ def queueing(queue: str) -> str:
 
 def fit(value: str) -> str:
     """A value made harmless once more, without changing one that already is: one line, bounded, no live style."""
-    return _STYLE.sub(_even, strip_controls(value)[:LONGEST])
-
-
-def _even(found: re.Match[str]) -> str:
-    # An even run of `#` before `[` is drawn as text.
-    return found[1] + ("#" if len(found[1]) % 2 else "") + "["
+    return even(strip_controls(value)[:LONGEST])
 
 
 def _variable(name: str, value: str) -> str:
