@@ -64,6 +64,7 @@ def main(arguments: list[str]) -> int:
         return 0
     except Exception as error:
         from agents_plugin.host.faults import described
+        from agents_plugin.streams import complain
 
         complain(module.NAME, f"an error nobody thought of: {described(error)}")
         return 1

@@ -220,8 +220,10 @@ def spawn(
         (os.POSIX_SPAWN_DUP2, err_write, 2),
     ]
     try:
+        # A locale without UTF-8 must not decide what tmux is asked.
+        words = [word.encode("utf-8", "surrogateescape") for word in argv]
         pid = os.posix_spawn(
-            argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigdef=_RESTORED_SIGNALS, setsigmask=()
+            argv[0], words, environment, file_actions=actions, setpgroup=0, setsigdef=_RESTORED_SIGNALS, setsigmask=()
         )
     except OSError:
         _close(out_read, err_read, in_write)
