@@ -205,3 +205,22 @@ def test_plugin_home_is_not_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert wrapper.plugin_home() == Path("/nix/profile/agents.tmux")
     assert wrapper.target(wrapper.text(Path("/it's a/plugin"))) == Path("/it's a/plugin/scripts/agent-hook")
     assert wrapper.target("#!/bin/sh\n") is None
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("tmux set -p @agent_state blocked", True),
+        ("tma hook stop", True),
+        ("npx tmux-ide notify", True),
+        ("/usr/bin/tuios hook", True),
+        ("herdr hook", True),
+        ("prettier --write .", False),
+        ("say enigma tuiosity", False),
+    ],
+)
+def test_other_hooks_that_report_to_tmux_are_named(tmp_path: Path, command: str, named: bool) -> None:
+    (tmp_path / ".claude").mkdir()
+    entry = {"hooks": [{"type": "command", "command": command}]}
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"Stop": [entry]}}))
+    assert status(AGENTS["claude"], {"HOME": str(tmp_path)}).doubled == ((command,) if named else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,17 +25,9 @@ ABSENT = "not installed"
 NONE = "no integration"
 UNREADABLE = "cannot read"
 
-#: Programs that report to tmux from the same hooks; two voices for one pane contradict each other.
-_OTHERS = (
-    "@agent_",
-    "agents.tmux/",
-    "herdr",
-    "agent-deck",
-    "agent-indicator",
-    "agent-status",
-    "agentmux",
-    "claude-tmux",
-)
+#: Commands that report to tmux from the same hooks; two voices for one pane contradict each other. One that names tmux
+#: does, and programs known to: what a script does inside nobody can tell.
+_OTHERS = re.compile(r"tmux|@agent_|herdr|agent-deck|agent-indicator|agent-status|\b(?:tma|tuios)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ def status(agent: Agent, environ: Env) -> Status:
                 agent.id, UNREADABLE, present, names, str(Refusal(part.path, error)), heard=_heard(agent, environ)
             )
         if isinstance(part.format, HooksJson) and text:
-            doubled += [said for said in part.format.foreign(text) if any(name in said for name in _OTHERS)]
+            doubled += [said for said in part.format.foreign(text) if _OTHERS.search(said)]
             notes += _switches(agent.id, part.format, text)
         if isinstance(part.format, NotifyToml) and part.format.taken(text):
             notes.append(f"{part.path}: notify is yours and stays; turns are known by the hooks alone")
