@@ -86,6 +86,19 @@ def test_a_traceback_acts_upon_nothing(tmp_path: Path) -> None:
     assert not ACTIVE.search(done.stderr.decode("utf-8", "surrogateescape"))
 
 
+def test_every_run_prints_through_the_cleaner() -> None:
+    main = str(ROOT / "agents_plugin" / "__main__.py")
+    code = (
+        f"import runpy, sys; sys.argv = [{main!r}, 'version']\n"
+        f"try: runpy.run_path({main!r}, run_name='__main__')\n"
+        f"except SystemExit: print({CLIPBOARD!r}); print({CLIPBOARD!r}, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, check=True, timeout=20)
+    for said in (done.stdout, done.stderr):
+        assert b"agents: all is well" in said
+        assert not ACTIVE.search(said.decode("utf-8", "surrogateescape"))
+
+
 def test_texts_of_panes_reach_nobody_raw(server: Server) -> None:
     server.cmd("set-option", "-p", "-t", "%0", "@agent_state", "working")
     for option in ("@agent_status_text", "@agent_detail", "@agent_name", "@agent_display_name"):
