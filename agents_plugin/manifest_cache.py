@@ -27,8 +27,8 @@ _CHECKERS = ("manifest", "matchers", "asking", "regions", "hooks", "hookrules", 
 class ManifestCache:
     """One file of checked manifests by path and stamp. Losing it, or not being able to write it, costs time only."""
 
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, file: Path, writable: bool = True) -> None:
+        self.file, self.writable = file, writable
         self._code = [__version__, sys.hexversion, *_code_stamps()]
         self._entries: dict[str, Any] = self._load()
         self._dirty = False
@@ -67,7 +67,7 @@ class ManifestCache:
 
     def save(self) -> None:
         """Write it, if anything is new."""
-        if not self._dirty:
+        if not (self._dirty and self.writable):
             return
         self._dirty = False
         try:
@@ -86,10 +86,10 @@ class ManifestCache:
         return {}
 
 
-def open_cache(environment: Mapping[str, str]) -> ManifestCache | None:
-    """The cache of this user; None without a place for it."""
+def open_cache(environment: Mapping[str, str], *, writable: bool = True) -> ManifestCache | None:
+    """The cache of this user; None without a place for it. Not `writable`: what is new stays in this process."""
     place = cache_file(environment)
-    return ManifestCache(place) if place else None
+    return ManifestCache(place, writable) if place else None
 
 
 def cache_file(environment: Mapping[str, str]) -> Path | None:

@@ -114,7 +114,7 @@ def told(home: Path, count: int) -> list[tuple[str, str]]:
 
     wait_for(complete, 20)
     # Files of one step of the clock are told apart by the process that wrote them.
-    facts = {path.name: (path.stat().st_mtime_ns, int(path.stem)) for path in spool.iterdir()}
+    facts = {path.name: (path.stat().st_mtime_ns, int(path.name.split(".")[0])) for path in spool.iterdir()}
     events = Spool(spool).pending(max(facts.values())[0] // 1_000_000)
     events.sort(key=lambda event: facts[event.path.name])
     return [(event.event, event.payload) for event in events]

@@ -18,6 +18,7 @@ from tests.loading import copy_plugin
 from tests.support import stays, wait_for
 
 VICTIM, STRANGER = 65534, 12345
+AS_VICTIM = ("setpriv", f"--reuid={VICTIM}", f"--regid={VICTIM}", "--clear-groups")
 pytestmark = pytest.mark.skipif(
     os.getuid() != 0 or shutil.which("setpriv") is None, reason="only root can be two users"
 )
@@ -35,7 +36,17 @@ class Shared:
         os.chown(self.home, VICTIM, VICTIM)
         self.tmp.chmod(0o1777)
         self.marks.chmod(0o777)
-        self.server = subprocess.Popen(["sleep", "120"])
+        # A server of the victim's that is loaded already: what works for one that is not ends by itself.
+        config = place / "tmux.conf"
+        config.write_text("set-environment -gh AGENTS_DRIVE true\n")
+        self.server = subprocess.Popen(
+            [*AS_VICTIM, "tmux", "-D", "-f", str(config), "-S", f"{self.tmp}/none"],
+            env={"PATH": os.environ["PATH"], "HOME": str(self.home)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for((self.tmp / "none").exists, what="server")
         name = directories.key(self.server.pid)
         self.planted = self.tmp / f"agents.tmux-{VICTIM}" / name
         self.own = self.home / ".local/state/agents.tmux/run" / name
@@ -60,7 +71,7 @@ class Shared:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": str(self.tmp)}
         env |= {"TMUX": f"{self.tmp}/none,{self.server.pid},0", "AGENTS_HOME": str(self.plugin)}
         env |= {"AGENTS_RUN": str(self.planted)} if given else {}
-        words = ["setpriv", f"--reuid={VICTIM}", f"--regid={VICTIM}", "--clear-groups", *command]
+        words = [*AS_VICTIM, *command]
         null = subprocess.DEVNULL
         process = subprocess.Popen(
             words, env=env, cwd="/", stdin=null, stdout=null, stderr=null, start_new_session=True

@@ -48,7 +48,8 @@ def wired(agent: Agent) -> tuple[str, ...]:
 
     if not agent.events:
         return ()
-    manifest = Catalog((BUNDLED, user_directory()), open_cache(os.environ)).get(agent.id)
+    # Installing leaves nothing in a home but what it showed.
+    manifest = Catalog((BUNDLED, user_directory()), open_cache(os.environ, writable=False)).get(agent.id)
     hooks = manifest.hooks if manifest else None
     if hooks is None:
         return agent.events
