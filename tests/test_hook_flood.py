@@ -22,7 +22,7 @@ from tests.actor import Actor
 from tests.stories import hooks_of
 from tests.support import ROOT, Server, wait_for
 
-AGENTS, EVENTS = 16, 50
+AGENTS, EVENTS, STEP_MS = 16, 50, 40
 TURN = ("UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolUse", "SubagentStart", "SubagentStop", "Stop")
 
 
@@ -70,7 +70,7 @@ def script_of(actor: Actor, number: int, start_ms: int) -> Script:
     script = Script(actor)
     signals = []
     for place, (name, payload) in enumerate(events(number, seed)):
-        at_ms = start_ms + place * 40 + number
+        at_ms = start_ms + place * STEP_MS + number
         lines = [line for line in head.split(b"\n") if not line.startswith((b"uptime=", b"time=", b"event="))]
         raw = b"\n".join([*lines, f"event={name}".encode()]) + b"\n\n" + stat + json.dumps(payload).encode() + END
         script.files.append((f"{number}.{place}", raw, at_ms))
@@ -80,7 +80,7 @@ def script_of(actor: Actor, number: int, start_ms: int) -> Script:
         path.write_bytes(raw)
         os.utime(path, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
         event = read(path)
-        assert event
+        assert event and event.at_ms == at_ms
         signal = interpret(hooks_of("claude"), event.event, json.loads(event.payload), event.at_ms, key_of(event))
         if signal:
             signals.append(signal)
@@ -122,6 +122,9 @@ def test_sixteen_agents_and_a_monitor_killed_in_the_middle(server: Server) -> No
     actors = [Actor(server) for _ in range(AGENTS)]
     spool = server.home / ".local/state/agents.tmux/spool"
     start_ms = int(time.time() * 1000)
+    # No event is later than its file, nor earlier than its agent: they are delivered when the last one has happened.
+    over = (start_ms + EVENTS * STEP_MS + AGENTS) / 1000
+    wait_for(lambda: time.time() > over, what="the last event's time")
     scripts = [script_of(actor, number, start_ms) for number, actor in enumerate(actors)]
     assert len({script.wanted for script in scripts}) >= 3
     running = monitor(server)
