@@ -24,6 +24,7 @@ from agents_plugin.host.clock import FixedClock
 from agents_plugin.host.spool import END, MAGIC, spool_dir
 from agents_plugin.tmux import listing
 from agents_plugin.tmux.runner import Output, Runner
+from tests.file_times import date, written_as_dated
 from tests.stage import BLOCKED, IDLE, WORKING
 from tests.support import ROOT
 
@@ -183,7 +184,7 @@ def soak(place: Path, passes: int, samples: int = 10, events_every: int = 25) ->
     clock = FixedClock(int(time.time() * 1000), 5_000_000)
     this = psutil.Process()
     found = []
-    with agents(place) as pids:
+    with agents(place) as pids, written_as_dated():
         cycle = Cycle("/nonexistent", clock=clock, environ=environment)
         cycle.runner = tmux = Tmux(pids, environment, clock)
         for number in range(1, passes + 1):
@@ -205,4 +206,4 @@ def say(spool: Path, pid: int, number: int, at_ms: int) -> None:
     end = b"" if number % 7 == 0 else END
     file = spool / f"{pid}.{number}"
     file.write_bytes(MAGIC + head + Path(f"/proc/{pid}/stat").read_bytes() + body.encode() + end)
-    os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+    date(file, at_ms)

@@ -16,6 +16,7 @@ from agents_plugin.core.turns import from_both_ends, in_turn
 from agents_plugin.host import spool
 from agents_plugin.host.spool import END, MAGIC, Spool
 from tests.actor import Actor
+from tests.file_times import date
 from tests.stage import Stage
 from tests.support import Server
 from tests.telling import catch_up
@@ -29,7 +30,7 @@ def said(actor: Actor, number: int, event: str, at_ms: int, **payload: Any) -> N
     body = json.dumps({"session_id": f"s{actor.pid}", **payload}).encode()
     file = directory / f"{actor.pid}.{number}"
     file.write_bytes(MAGIC + head + Path(f"/proc/{actor.pid}/stat").read_bytes() + body + END)
-    os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+    date(file, at_ms)
 
 
 def waiting(server: Server) -> int:
@@ -100,7 +101,7 @@ def test_half_a_story_is_not_told(slow: None, server: Server, monkeypatch: pytes
 
     assert flood() == {"unknown", "working"}
     monkeypatch.setattr(events, "PATIENCE_S", -1)
-    start = now()
+    start = now() - 100
     assert "blocked/permission" in flood()
     assert actor.state() == "working"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from agents_plugin.core.hookfold import HookLog, HookMemory, apply
 from agents_plugin.core.hooks import Signal
 from agents_plugin.core.states import State
 from tests.actor import Actor
+from tests.file_times import date, written_as_dated
 from tests.hooklogs import LOGS, Check, Entry, agent_of, checks, hooks_of, load, signal_of
 from tests.stage import Stage
 from tests.support import Server, wait_for
@@ -226,7 +226,7 @@ def at(file: Path, wall_ms: int) -> None:
     head = lines.index(b"")
     kept = [line for number, line in enumerate(lines) if number > head or not line.startswith((b"uptime=", b"time="))]
     file.write_bytes(b"\n".join(kept))
-    os.utime(file, ns=(wall_ms * 1_000_000, wall_ms * 1_000_000))
+    date(file, wall_ms)
 
 
 @pytest.mark.timeout(240)
@@ -235,7 +235,8 @@ def test_events_and_screens_together_are_right_at_every_action(server: Server, p
     """Blocked at the latest with its dialog, working and idle within 3.5 s of what made them so."""
     play = Play(server, path)
     began = time.monotonic()
-    play.run()
+    with written_as_dated():
+        play.run()
     print(f"{name(path)}: {play.checked} checks, {len(play.wrong)} wrong, {time.monotonic() - began:.0f} s")
     assert play.checked == len(list(checks(path)))
     assert not play.wrong
