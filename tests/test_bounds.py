@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from agents_plugin.core.evidence import Snapshot
 from agents_plugin.settings import parse as settings_of
 from agents_plugin.tmux import formats, listing
 from agents_plugin.tmux.captures import capture
 from agents_plugin.tmux.contract import quote
 from agents_plugin.tmux.listing import observe
+from agents_plugin.tmux.runner import Runner
 from tests.actor import Actor
 from tests.stage import IDLE, Stage
 from tests.support import Server, wait_for
@@ -60,6 +62,14 @@ def test_a_short_text_is_read_as_it_is(value: str, server: Server) -> None:
     assert found.settings == {"@agents-alert-command": value}
 
 
+def read_whole(runner: Runner, panes: list[str]) -> Snapshot | None:
+    """A listing with these panes. tmux >= 3.7 ends an expansion after 100 ms: then the pane is named as unreadable."""
+    found = observe(runner)
+    listed = [row.pane_id for row in found.panes]
+    assert sorted([*listed, *found.unreadable]) == sorted(panes)
+    return found if listed == panes else None
+
+
 @pytest.mark.parametrize("kind", LONG)
 def test_a_long_text_is_cut_by_tmux(kind: str, server: Server) -> None:
     """Title, names, options, a report: the answer is small, every pane is in it, and the state can be overwritten."""
@@ -72,8 +82,7 @@ def test_a_long_text_is_cut_by_tmux(kind: str, server: Server) -> None:
         put(server, option, LONG[kind], f"-p -t {noisy}")
     put(server, "@agents-alert-command", LONG[kind], "-g")
     runner = runner_of(server)
-    found = observe(runner)
-    assert [row.pane_id for row in found.panes] == ["%0", other, noisy]
+    found = wait_for(lambda: read_whole(runner, ["%0", other, noisy]), what="a listing that tmux did not cut")
     row = found.panes[2]
     assert row.options["@agent_state"] == formats.NO_STATE
     texts = (row.title, row.window_name, row.session_name, *row.options.values())
